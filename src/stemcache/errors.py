@@ -15,8 +15,8 @@ A message has three parts: what is wrong, which value and where it came from, wh
 Broken invariants of our own are `AssertionError`, not part of this tree.
 """
 
-from difflib import get_close_matches
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 __all__ = [
     "ContextOverflowError",

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stemcache.core.hashing import BlockKey
+from stemcache.core.tokens import Chain
 
-__all__ = ["Event", "Listener", "Removed", "Stored"]
+__all__ = ["Event", "Listener", "Removed", "Stored", "stored_event"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +40,15 @@ Event = Stored | Removed
 
 Listener = Callable[[Event], None]
 """Called synchronously, after the index has changed. It must not call the index."""
+
+
+def stored_event(chain: Chain, start: int, stop: int) -> Stored:
+    """The event for the blocks [start, stop) of a chain. Computes their keys. O(stop - start)."""
+    keys = chain.keys(stop)
+    return Stored(
+        keys=tuple(keys[start:stop]),
+        parent=keys[start - 1] if start else None,
+        tokens=chain.view(start, stop).astype("<u4", copy=False).tobytes(),
+        block_size=chain.block_size,
+        extras=tuple(chain.extra(block) for block in range(start, stop)),
+    )

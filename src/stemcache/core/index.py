@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 V = TypeVar("V")
+V_co = TypeVar("V_co", covariant=True)
 S = TypeVar("S")
 
 Rank = tuple[float, ...]
@@ -124,7 +125,7 @@ class Removal(NamedTuple, Generic[V]):
     """Blocks of the subtree that leases still hold; they stay."""
 
 
-class Lease(Protocol[V]):
+class Lease(Protocol[V_co]):
     """**Protocol**: keeps a path from eviction until released. A context manager.
 
     Belongs to the index that made it. Not thread-safe, as the index is not.
@@ -141,7 +142,7 @@ class Lease(Protocol[V]):
         ...
 
     @property
-    def values(self) -> Sequence[V]:
+    def values(self) -> Sequence[V_co]:
         """Values along the path at the moment of `pin`; costs O(blocks), so ask once."""
         ...
 

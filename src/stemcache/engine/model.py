@@ -64,7 +64,9 @@ class Model(Protocol):
     """**Protocol**: computes keys, values and logits for ragged batches."""
 
     @property
-    def info(self) -> ModelInfo: ...
+    def info(self) -> ModelInfo:
+        """What may be known of it."""
+        ...
 
     def allocate(self, pages: int, block_size: int) -> None:
         """Make the KV pool. Called once, before the first `forward`."""

@@ -7,12 +7,13 @@ __all__ = ["EngineStats"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineStats:
-    """Counters rise for the life of the engine; gauges are of this moment."""
+    """What is held at this moment, then counters that rise for the life of the engine.
 
-    # gauges: requests
+    `pages_free + pages_owned + pages_indexed == pages_total`, always.
+    """
+
     waiting: int
     running: int
-    # gauges: pages. free + owned + indexed = total, always
     pages_total: int
     pages_free: int
     pages_owned: int
@@ -21,7 +22,6 @@ class EngineStats:
     """Published: pinned by leases or idle."""
     pages_pinned: int
     """Of the indexed, those that running requests hold. In use = owned + pinned."""
-    # counters
     requests: int
     """Admitted, each once."""
     prompt_tokens: int

@@ -47,6 +47,7 @@ class ToyModel:
 
     @property
     def info(self) -> ModelInfo:
+        """What may be known of it."""
         return self._info
 
     def allocate(self, pages: int, block_size: int) -> None:

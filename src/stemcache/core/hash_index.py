@@ -1,0 +1,312 @@
+"""The index as a table of chained block keys.
+
+```
+    table   k(A)   → A  children 2  pins 1
+            k(AB)  → B  children 1  pins 1  parent A     lease on A B
+            k(ABC) → C  children 0  pins 0  parent B     ◄ leaf, in the heap
+            k(AD)  → D  children 0  pins 0  parent A     ◄ leaf, in the heap
+```
+
+A key stands for its block and everything before it, so one look-up a block decides a match, and
+no tokens are kept. Invariants, beside those of `core.index`:
+  5. `children` counts the blocks whose `parent` is this one;
+  6. `pins` is the number of leases whose path holds this block, so it never rises along a path;
+  7. a block is in the heap if and only if it has neither children nor pins.
+
+Costs, in blocks: `match`, `pin`, `release` O(matched), of which hashing is most the first time a
+chain is asked; `insert` O(values); `evict` O(log leaves) each; `remove` O(index).
+"""
+
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+
+from stemcache.core.events import Listener, Removed, stored_event
+from stemcache.core.hashing import BlockKey
+from stemcache.core.index import Inserted, Lease, Match, Policy, Removal, Stamp, Victim
+from stemcache.core.leaf_heap import LeafHeap
+from stemcache.core.tokens import Chain
+
+__all__ = ["HashIndex"]
+
+V = TypeVar("V")
+S = TypeVar("S")
+
+_FIRST_KEYS = 64  # keys computed before the stride doubles, so that an early miss stays cheap
+
+
+class _Block(Generic[V, S]):
+    __slots__ = ("children", "key", "parent", "pins", "state", "ticket", "value")
+
+    def __init__(self, key: BlockKey, value: V, parent: "_Block[V, S] | None", state: S) -> None:
+        self.key = key
+        self.value = value
+        self.parent = parent
+        self.state = state
+        self.children = 0
+        self.pins = 0
+        self.ticket: int | None = None
+
+
+class _HashLease(Generic[V, S]):
+    __slots__ = ("_index", "_values", "blocks", "tip")
+
+    def __init__(self, index: "HashIndex[V, S]", path: list[_Block[V, S]]) -> None:
+        self._index: HashIndex[V, S] | None = index
+        self._values = [block.value for block in path]
+        self.tip = path[-1] if path else None
+        self.blocks = len(path)
+
+    @property
+    def tokens(self) -> int:
+        """Length of the held path, in tokens."""
+        return self.blocks * self.owner.block_size
+
+    @property
+    def values(self) -> Sequence[V]:
+        """Values along the path as it was pinned."""
+        return self._values
+
+    @property
+    def owner(self) -> "HashIndex[V, S]":
+        assert self._index is not None, "the lease was released"
+        return self._index
+
+    def release(self) -> None:
+        """Let go. A second call is harmless."""
+        if self._index is not None:
+            self._index._release(self.tip)  # noqa: SLF001  a lease and its index are one unit
+            self._index = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+class HashIndex(Generic[V, S]):
+    """A `PrefixIndex` over a table of chained keys. **Not** thread-safe."""
+
+    def __init__(
+        self, *, block_size: int, policy: Policy[S], listener: Listener | None = None
+    ) -> None:
+        self._block_size = block_size
+        self._policy = policy
+        self._listener = listener
+        self._table: dict[BlockKey, _Block[V, S]] = {}
+        self._leaves: LeafHeap[_Block[V, S]] = LeafHeap()
+        self._pinned = 0
+        self._seq = 0
+
+    @property
+    def block_size(self) -> int:
+        """Tokens a block."""
+        return self._block_size
+
+    @property
+    def pinned(self) -> int:
+        """Blocks that leases hold."""
+        return self._pinned
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def match(self, chain: Chain, *, max_blocks: int | None = None) -> Match:
+        """The longest cached prefix of `chain`. Pure."""
+        blocks = sum(1 for _ in self._walk(chain, 0, self._limit(chain, max_blocks)))
+        return Match(blocks, blocks * self._block_size)
+
+    def pin(
+        self, chain: Chain, *, now: float, max_blocks: int | None = None, priority: int = 0
+    ) -> Lease[V]:
+        """Hold the longest cached prefix of `chain` and record one use of it."""
+        path = list(self._walk(chain, 0, self._limit(chain, max_blocks)))
+        if path:
+            tip = path[-1]
+            tip.state = self._policy.used(tip.state, self._stamp(now, priority))
+            for block in path:
+                self._hold(block)
+        return _HashLease(self, path)
+
+    def insert(
+        self,
+        chain: Chain,
+        values: Sequence[V],
+        *,
+        now: float,
+        lease: Lease[V] | None = None,
+        priority: int = 0,
+    ) -> Inserted[V]:
+        """Add the blocks of `chain` that are missing behind the lease."""
+        held = self._own(lease)
+        base = held.blocks if held else 0
+        stop = base + len(values)
+        assert stop <= chain.blocks, f"{stop} blocks of a chain of {chain.blocks}"
+        existing = list(self._walk(chain, base, stop))
+        start = base + len(existing)
+        parent = existing[-1] if existing else (held.tip if held else None)
+        if held:
+            for block in existing:
+                self._hold(block)
+        keys = chain.keys(stop)
+        if start < stop:
+            state = self._policy.inserted(self._stamp(now, priority))
+            for key, value in zip(keys[start:stop], values[start - base :], strict=True):
+                parent = self._add(key, value, parent, state, pins=1 if held else 0)
+            if held is None and parent is not None:
+                self._leaves.offer(parent, self._policy.rank(parent.state))
+            self._tell_stored(chain, start, stop)
+        if held:
+            held.tip, held.blocks = parent, stop
+        spare = tuple(values[: start - base])
+        return Inserted(start, spare, tuple(block.value for block in existing))
+
+    def evict(self, blocks: int) -> list[Victim[V]]:
+        """Give up at most `blocks` unpinned blocks, leaves first, in policy order."""
+        victims: list[Victim[V]] = []
+        while len(victims) < blocks and (block := self._leaves.take()) is not None:
+            self._policy.evicted(block.state)
+            self._detach(block)
+            victims.append(Victim(block.key, block.value))
+        self._tell_removed(victims)
+        return victims
+
+    def remove(self, chain: Chain) -> Removal[V]:
+        """Drop the last block of `chain` and everything behind it, except what leases hold."""
+        subtree = self._subtree(chain)
+        removed: list[Victim[V]] = []
+        ripe = [block for block in subtree.values() if not block.children and not block.pins]
+        while ripe:
+            block = ripe.pop()
+            parent = block.parent
+            self._leaves.withdraw(block)
+            self._detach(block)
+            removed.append(Victim(block.key, block.value))
+            if parent and parent.key in subtree and not parent.children and not parent.pins:
+                ripe.append(parent)
+        self._tell_removed(removed)
+        return Removal(tuple(removed), len(subtree) - len(removed))
+
+    def check(self) -> None:
+        """Verify every invariant. O(index)."""
+        children: dict[BlockKey, int] = {}
+        pins: dict[BlockKey, int] = {}
+        for key, block in self._table.items():
+            assert block.key == key, f"block {block.key.hex()} stands under {key.hex()}"
+            if block.parent is not None:
+                above = self._table.get(block.parent.key)
+                assert above is block.parent, f"{key.hex()} outlived its predecessor"
+                assert above.pins >= block.pins, f"{key.hex()} has more pins than its predecessor"
+                children[above.key] = children.get(above.key, 0) + 1
+                pins[above.key] = pins.get(above.key, 0) + block.pins
+        queued = {node.key: rank for node, rank in self._leaves.entries()}
+        for key, block in self._table.items():
+            assert block.children == children.get(key, 0), f"{key.hex()} miscounts its children"
+            assert block.pins >= pins.get(key, 0), f"{key.hex()} misses pins of its descendants"
+            leaf = not block.children and not block.pins
+            rank = self._policy.rank(block.state)
+            assert not leaf or queued.get(key) == rank, f"leaf {key.hex()} is queued wrongly"
+            assert leaf or key not in queued, f"{key.hex()} is queued but not a free leaf"
+        assert len(queued) == len(self._leaves), "the heap holds blocks that left"
+        pinned = sum(1 for block in self._table.values() if block.pins)
+        assert pinned == self._pinned, f"{pinned} blocks are pinned, {self._pinned} counted"
+
+    def _limit(self, chain: Chain, max_blocks: int | None) -> int:
+        assert chain.block_size == self._block_size, (
+            f"a chain of {chain.block_size}-token blocks met an index of {self._block_size}"
+        )
+        return chain.blocks if max_blocks is None else max(0, min(chain.blocks, max_blocks))
+
+    def _walk(self, chain: Chain, start: int, stop: int) -> Iterator[_Block[V, S]]:
+        # Keys are computed a stride at a time: an early miss must not hash a whole prompt.
+        at, stride = start, _FIRST_KEYS
+        while at < stop:
+            end = min(at + stride, stop)
+            keys = chain.keys(end)
+            for key in keys[at:end]:
+                block = self._table.get(key)
+                if block is None:
+                    return
+                yield block
+            at, stride = end, stride * 2
+
+    def _own(self, lease: Lease[V] | None) -> "_HashLease[V, S] | None":
+        if lease is None:
+            return None
+        assert isinstance(lease, _HashLease) and lease.owner is self, "the lease is another index's"
+        return lease
+
+    def _stamp(self, now: float, priority: int) -> Stamp:
+        self._seq += 1
+        return Stamp(self._seq, now, priority)
+
+    def _hold(self, block: _Block[V, S]) -> None:
+        if not block.pins:
+            self._pinned += 1
+            self._leaves.withdraw(block)
+        block.pins += 1
+
+    def _release(self, tip: _Block[V, S] | None) -> None:
+        block = tip
+        while block is not None:
+            block.pins -= 1
+            if not block.pins:
+                self._pinned -= 1
+            block = block.parent
+        if tip is not None:
+            self._offer(tip)
+
+    def _offer(self, block: _Block[V, S]) -> None:
+        if not block.children and not block.pins:
+            self._leaves.offer(block, self._policy.rank(block.state))
+
+    def _add(
+        self, key: BlockKey, value: V, parent: _Block[V, S] | None, state: S, *, pins: int
+    ) -> _Block[V, S]:
+        block = _Block(key, value, parent, state)
+        block.pins = pins
+        self._pinned += pins
+        if parent is not None:
+            parent.children += 1
+            self._leaves.withdraw(parent)
+        self._table[key] = block
+        return block
+
+    def _detach(self, block: _Block[V, S]) -> None:
+        del self._table[block.key]
+        parent = block.parent
+        if parent is not None:
+            parent.children -= 1
+            parent.state = self._policy.inherited(parent.state, block.state)
+            self._offer(parent)
+
+    def _subtree(self, chain: Chain) -> dict[BlockKey, _Block[V, S]]:
+        if not chain.blocks:
+            return dict(self._table)
+        top = self._table.get(chain.keys(chain.blocks)[chain.blocks - 1])
+        if top is None:
+            return {}
+        inside: dict[BlockKey, bool] = {top.key: True}
+        for block in self._table.values():
+            trail: list[BlockKey] = []
+            at: _Block[V, S] | None = block
+            while at is not None and at.key not in inside:
+                trail.append(at.key)
+                at = at.parent
+            verdict = at is not None and inside[at.key]
+            inside.update(dict.fromkeys(trail, verdict))
+        return {key: self._table[key] for key, within in inside.items() if within}
+
+    def _tell_stored(self, chain: Chain, start: int, stop: int) -> None:
+        if self._listener is not None:
+            self._listener(stored_event(chain, start, stop))
+
+    def _tell_removed(self, victims: Sequence[Victim[V]]) -> None:
+        if self._listener is not None and victims:
+            self._listener(Removed(tuple(v.key for v in victims if v.key is not None)))

@@ -1,0 +1,430 @@
+"""The index as a compressed tree of raw token runs.
+
+```
+    before          insert A B X            evict(1), X least recent
+
+    root            root                    root
+     └ [A B C D]     └ [A B]                 └ [A B]
+                        ├ [C D]                 └ [C D]
+                        └ [X]
+```
+
+Tokens are compared, not hashed: there is nothing to collide, and no key is computed unless events
+or a lower tier want it (`keyed`). A run splits only where chains part or where a block carries an
+extra; leases and uses split spans inside a run (`core.radix_run`), so a look-up changes nothing.
+
+Invariants, beside those of `core.index` and of each run:
+  5. a child stands in its parent's table under its edge, and edges of siblings differ;
+  6. a block that carries an extra begins a run;
+  7. a run is in the heap if and only if its last block has neither children nor pins.
+
+Costs, in tokens: `match`, `pin` O(matched), a vectorised compare; `insert` O(new), plus a memory
+move of the run it splits; `release` O(runs on the path); `evict` O(log leaves) a block; `remove`
+O(subtree). None depends on the size of the index.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+
+import numpy as np
+
+from stemcache.core.events import Listener, Removed, stored_event
+from stemcache.core.index import Inserted, Lease, Match, Policy, Removal, Stamp, Victim
+from stemcache.core.leaf_heap import LeafHeap
+from stemcache.core.radix_run import Edge, Run, Span
+from stemcache.core.tokens import Chain, common_prefix
+
+__all__ = ["RadixIndex"]
+
+V = TypeVar("V")
+S = TypeVar("S")
+
+
+@dataclass(slots=True)
+class _Place(Generic[V, S]):
+    """A point in the tree: `depth` blocks from the start, the last of them in `run`."""
+
+    run: Run[V, S] | None
+    """None at the root."""
+    depth: int
+
+
+class _RadixLease(Generic[V, S]):
+    __slots__ = ("_index", "_values", "place")
+
+    def __init__(self, index: "RadixIndex[V, S]", place: _Place[V, S], values: list[V]) -> None:
+        self._index: RadixIndex[V, S] | None = index
+        self._values = values
+        self.place = place
+
+    @property
+    def blocks(self) -> int:
+        """Length of the held path, in blocks."""
+        return self.place.depth
+
+    @property
+    def tokens(self) -> int:
+        """Length of the held path, in tokens."""
+        return self.place.depth * self.owner.block_size
+
+    @property
+    def values(self) -> Sequence[V]:
+        """Values along the path as it was pinned."""
+        return self._values
+
+    @property
+    def owner(self) -> "RadixIndex[V, S]":
+        assert self._index is not None, "the lease was released"
+        return self._index
+
+    def release(self) -> None:
+        """Let go. A second call is harmless."""
+        if self._index is not None:
+            self._index._release(self.place)  # noqa: SLF001  a lease and its index are one unit
+            self._index = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+class RadixIndex(Generic[V, S]):
+    """A `PrefixIndex` over a compressed tree of token runs. **Not** thread-safe."""
+
+    def __init__(
+        self,
+        *,
+        block_size: int,
+        policy: Policy[S],
+        listener: Listener | None = None,
+        keyed: bool = False,
+    ) -> None:
+        """`keyed`: keep block keys, so that victims carry them. A listener implies it."""
+        self._block_size = block_size
+        self._policy = policy
+        self._listener = listener
+        self._keyed = keyed or listener is not None
+        self._roots: dict[Edge, Run[V, S]] = {}
+        self._leaves: LeafHeap[Run[V, S]] = LeafHeap()
+        self._blocks = 0
+        self._pinned = 0
+        self._seq = 0
+
+    @property
+    def block_size(self) -> int:
+        """Tokens a block."""
+        return self._block_size
+
+    @property
+    def pinned(self) -> int:
+        """Blocks that leases hold."""
+        return self._pinned
+
+    def __len__(self) -> int:
+        return self._blocks
+
+    def match(self, chain: Chain, *, max_blocks: int | None = None) -> Match:
+        """The longest cached prefix of `chain`. Pure."""
+        depth = self._find(chain, self._limit(chain, max_blocks)).depth
+        return Match(depth, depth * self._block_size)
+
+    def pin(
+        self, chain: Chain, *, now: float, max_blocks: int | None = None, priority: int = 0
+    ) -> Lease[V]:
+        """Hold the longest cached prefix of `chain` and record one use of it."""
+        values: list[V] = []
+        place = _Place[V, S](None, 0)
+        for step in self._walk(chain, place, self._limit(chain, max_blocks)):
+            assert step.run is not None, "a step of a walk has a run"
+            self._hold(step.run, place.depth, step.depth)
+            values += step.run.values[place.depth - step.run.start : step.depth - step.run.start]
+            place = step
+        if place.run is not None:
+            self._use(place.run, place.depth, self._stamp(now, priority))
+        return _RadixLease(self, place, values)
+
+    def insert(
+        self,
+        chain: Chain,
+        values: Sequence[V],
+        *,
+        now: float,
+        lease: Lease[V] | None = None,
+        priority: int = 0,
+    ) -> Inserted[V]:
+        """Add the blocks of `chain` that are missing behind the lease."""
+        held = self._own(lease)
+        place = self._settle(held.place) if held else _Place[V, S](None, 0)
+        base = place.depth
+        stop = base + len(values)
+        assert stop <= chain.blocks, f"{stop} blocks of a chain of {chain.blocks}"
+        existing: list[V] = []
+        for step in self._walk(chain, place, stop):
+            assert step.run is not None, "a step of a walk has a run"
+            if held:
+                self._hold(step.run, place.depth, step.depth)
+            existing += step.run.values[place.depth - step.run.start : step.depth - step.run.start]
+            place = step
+        start = place.depth
+        if start < stop:
+            stamp = self._stamp(now, priority)
+            tail = list(values[start - base :])
+            run = self._add(
+                chain, place, stop, tail, state=self._policy.inserted(stamp), pins=1 if held else 0
+            )
+            place = _Place(run, stop)
+            if self._listener is not None:
+                self._listener(stored_event(chain, start, stop))
+        if held:
+            held.place = place
+        return Inserted(start, tuple(values[: start - base]), tuple(existing))
+
+    def evict(self, blocks: int) -> list[Victim[V]]:
+        """Give up at most `blocks` unpinned blocks, leaves first, in policy order."""
+        victims: list[Victim[V]] = []
+        while len(victims) < blocks and (run := self._leaves.take()) is not None:
+            self._policy.evicted(run.spans[-1].state)
+            victims.append(self._pop(run))
+        self._tell_removed(victims)
+        return victims
+
+    def remove(self, chain: Chain) -> Removal[V]:
+        """Drop the last block of `chain` and everything behind it, except what leases hold."""
+        if not chain.blocks:
+            tops, floor = list(self._roots.values()), 0
+        else:
+            place = self._find(chain, self._limit(chain, None))
+            if place.run is None or place.depth < chain.blocks:
+                return Removal((), 0)
+            tops, floor = [place.run], chain.blocks - 1
+        removed: list[Victim[V]] = []
+        held = 0
+        for run in _deepest_first(tops):
+            keep = max(floor - run.start, 0)
+            while run.blocks > keep and run.free_leaf:
+                self._leaves.withdraw(run)
+                removed.append(self._pop(run))
+                if not run.values:
+                    break
+            held += max(run.blocks - keep, 0)
+        self._tell_removed(removed)
+        return Removal(tuple(removed), held)
+
+    def check(self) -> None:
+        """Verify every invariant. O(index)."""
+        queued = {id(run): rank for run, rank in self._leaves.entries()}
+        leaves = blocks = pinned = 0
+        for run in _deepest_first(list(self._roots.values())):
+            run.check(self._block_size)
+            siblings = self._siblings(run)
+            assert siblings.get(run.edge) is run, "a run is not where its edge says"
+            assert run.start == (run.parent.stop if run.parent else 0), "a run starts elsewhere"
+            assert (run.keys is not None) == self._keyed, "a run keeps keys against the setting"
+            above = run.parent.spans[-1].pins if run.parent else run.spans[0].pins
+            assert above >= run.spans[0].pins, "a run has more pins than what precedes it"
+            below = sum(child.spans[0].pins for child in run.children.values())
+            assert run.spans[-1].pins >= below, "a run misses pins of its descendants"
+            if run.free_leaf:
+                leaves += 1
+                rank = self._policy.rank(run.spans[-1].state)
+                assert queued.get(id(run)) == rank, "a leaf is queued wrongly"
+            else:
+                assert id(run) not in queued, "a run is queued but its end is not free"
+            blocks += run.blocks
+            pinned += sum(span.blocks for span in run.spans if span.pins)
+        assert leaves == len(queued) == len(self._leaves), "the heap holds runs that left"
+        assert blocks == self._blocks, f"{blocks} blocks stand in the tree, {self._blocks} counted"
+        assert pinned == self._pinned, f"{pinned} blocks are pinned, {self._pinned} counted"
+
+    def _limit(self, chain: Chain, max_blocks: int | None) -> int:
+        assert chain.block_size == self._block_size, (
+            f"a chain of {chain.block_size}-token blocks met an index of {self._block_size}"
+        )
+        return chain.blocks if max_blocks is None else max(0, min(chain.blocks, max_blocks))
+
+    def _find(self, chain: Chain, stop: int) -> _Place[V, S]:
+        place = _Place[V, S](None, 0)
+        for step in self._walk(chain, place, stop):
+            place = step
+        return place
+
+    def _walk(self, chain: Chain, place: _Place[V, S], stop: int) -> Iterator[_Place[V, S]]:
+        """Places behind `place` that `chain` passes, one a run; the last is where it leaves."""
+        run, depth = place.run, place.depth
+        while depth < stop:
+            if run is None or depth == run.stop:
+                children = self._roots if run is None else run.children
+                child = children.get(self._edge(chain, depth))
+                if child is None:
+                    return
+                run = child
+                inside = 1  # the edge was the first block
+            else:
+                inside = depth - run.start
+            end = min(run.stop, stop, chain.next_extra(run.start + inside))
+            known = run.start + inside
+            if end > known:
+                ours = run.tokens.view(
+                    inside * self._block_size, (end - run.start) * self._block_size
+                )
+                known += common_prefix(ours, chain.view(known, end)) // self._block_size
+            if known == depth:
+                return
+            depth = known
+            yield _Place(run, depth)
+            if depth < run.stop:
+                return
+
+    def _edge(self, chain: Chain, block: int) -> Edge:
+        tokens = np.asarray(chain.view(block, block + 1), "<u4").tobytes()
+        extra = chain.extra(block)
+        return tokens if extra is None else (extra, tokens)
+
+    def _siblings(self, run: Run[V, S]) -> dict[Edge, Run[V, S]]:
+        return self._roots if run.parent is None else run.parent.children
+
+    def _own(self, lease: Lease[V] | None) -> "_RadixLease[V, S] | None":
+        if lease is None:
+            return None
+        assert isinstance(lease, _RadixLease) and lease.owner is self, (
+            "the lease is another index's"
+        )
+        return lease
+
+    def _settle(self, place: _Place[V, S]) -> _Place[V, S]:
+        # Splits move the head of a run into a new parent; a place stays right by climbing to it.
+        while place.run is not None and place.run.start >= place.depth:
+            place.run = place.run.parent
+        return place
+
+    def _stamp(self, now: float, priority: int) -> Stamp:
+        self._seq += 1
+        return Stamp(self._seq, now, priority)
+
+    def _hold(self, run: Run[V, S], first: int, stop: int) -> None:
+        """Pin the blocks [first, stop) of the chain, all of them in `run`."""
+        low = run.cut_span(first - run.start)
+        high = run.cut_span(stop - run.start)
+        for span in run.spans[low:high]:
+            if not span.pins:
+                self._pinned += span.blocks
+            span.pins += 1
+        if run.spans[-1].pins:
+            self._leaves.withdraw(run)
+
+    def _use(self, run: Run[V, S], depth: int, stamp: Stamp) -> None:
+        at = run.cut_span(depth - 1 - run.start)
+        run.cut_span(depth - run.start)
+        run.spans[at].state = self._policy.used(run.spans[at].state, stamp)
+
+    def _release(self, place: _Place[V, S]) -> None:
+        place = self._settle(place)
+        run, depth = place.run, place.depth
+        while run is not None:
+            for span in run.spans[: run.cut_span(depth - run.start)]:
+                span.pins -= 1
+                if not span.pins:
+                    self._pinned -= span.blocks
+            run.merge_spans()
+            depth = run.start
+            run = run.parent
+        if place.run is not None:
+            self._offer(place.run)
+
+    def _offer(self, run: Run[V, S]) -> None:
+        if run.free_leaf:
+            self._leaves.offer(run, self._policy.rank(run.spans[-1].state))
+
+    def _add(
+        self,
+        chain: Chain,
+        place: _Place[V, S],
+        stop: int,
+        values: list[V],
+        *,
+        state: S,
+        pins: int,
+    ) -> Run[V, S]:
+        run, at = place.run, place.depth
+        keys = chain.keys(stop)[at:stop] if self._keyed else None
+        if run is not None and at < run.stop:
+            run = self._split(run, at)
+        self._blocks += len(values)
+        self._pinned += pins * len(values)
+        taken = 0
+        while at < stop:
+            end = min(stop, chain.next_extra(at + 1))
+            size = end - at
+            part = values[taken : taken + size]
+            part_keys = None if keys is None else keys[taken : taken + size]
+            span = Span(size, state, pins)
+            tokens = chain.view(at, end)
+            if run is not None and not run.children and chain.extra(at) is None:
+                self._leaves.withdraw(run)
+                run.extend(tokens, part, part_keys, span)
+            else:
+                run = self._attach(
+                    Run(
+                        parent=run,
+                        edge=self._edge(chain, at),
+                        start=at,
+                        tokens=tokens,
+                        values=part,
+                        keys=part_keys,
+                        spans=[span],
+                    )
+                )
+            at, taken = end, taken + size
+        assert run is not None, "something was added"
+        self._offer(run)
+        return run
+
+    def _attach(self, run: Run[V, S]) -> Run[V, S]:
+        if run.parent is not None:
+            self._leaves.withdraw(run.parent)
+        self._siblings(run)[run.edge] = run
+        return run
+
+    def _split(self, run: Run[V, S], depth: int) -> Run[V, S]:
+        at = (depth - run.start) * self._block_size
+        head = np.asarray(run.tokens.view(at, at + self._block_size), "<u4").tobytes()
+        upper = run.split(depth - run.start, head, self._block_size)
+        self._siblings(upper)[upper.edge] = upper
+        return upper
+
+    def _pop(self, run: Run[V, S]) -> Victim[V]:
+        """Take the last block off a run that is not in the heap; queue what becomes a leaf."""
+        key, value, state = run.pop(self._block_size)
+        self._blocks -= 1
+        last = run if run.values else run.parent
+        if not run.values:
+            del self._siblings(run)[run.edge]
+        if last is not None:
+            last.set_last(self._policy.inherited(last.spans[-1].state, state))
+            self._offer(last)
+        return Victim(key, value)
+
+    def _tell_removed(self, victims: Sequence[Victim[V]]) -> None:
+        if self._listener is not None and victims:
+            self._listener(Removed(tuple(v.key for v in victims if v.key is not None)))
+
+
+def _deepest_first(tops: list[Run[V, S]]) -> list[Run[V, S]]:
+    """Every run of the subtrees, children before parents. No recursion: trees can be deep."""
+    order: list[Run[V, S]] = []
+    stack = list(tops)
+    while stack:
+        run = stack.pop()
+        order.append(run)
+        stack.extend(run.children.values())
+    order.reverse()
+    return order
