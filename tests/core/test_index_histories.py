@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 import pytest
-from twin import Twin, TwinLease
+from twin import Twin, TwinLease, path_of
 
 from stemcache.core.events import Event, Removed, Stored
 from stemcache.core.hash_index import HashIndex
@@ -101,9 +101,12 @@ class Trio:
     def match(self) -> None:
         chain, limit = self.chain(), self.random.choice([None, 0, 1, 3])
         expected = self.twin.match(chain, limit)
+        path = path_of(chain)[:expected]
+        held = self.twin.pinned()
+        pinned = sum(path[: at + 1] in held for at in range(expected))
         for form in (self.hash, self.radix):
             found = form.match(chain, max_blocks=limit)
-            assert found == (expected, expected * self.block_size)
+            assert found == (expected, expected * self.block_size, pinned)
 
     def pin(self) -> None:
         chain, limit = self.chain(), self.random.choice([None, None, None, 2])

@@ -119,8 +119,11 @@ class HashIndex(Generic[V, S]):
 
     def match(self, chain: Chain, *, max_blocks: int | None = None) -> Match:
         """The longest cached prefix of `chain`. Pure."""
-        blocks = sum(1 for _ in self._walk(chain, 0, self._limit(chain, max_blocks)))
-        return Match(blocks, blocks * self._block_size)
+        blocks = pinned = 0
+        for block in self._walk(chain, 0, self._limit(chain, max_blocks)):
+            blocks += 1
+            pinned += block.pins > 0
+        return Match(blocks, blocks * self._block_size, pinned)
 
     def pin(
         self, chain: Chain, *, now: float, max_blocks: int | None = None, priority: int = 0

@@ -96,6 +96,9 @@ class Match(NamedTuple):
 
     blocks: int
     tokens: int
+    pinned: int = 0
+    """Of those blocks, how many leases hold already: pinning takes the rest from what `evict`
+    can give."""
 
 
 class Inserted(NamedTuple, Generic[V]):

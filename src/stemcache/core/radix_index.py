@@ -134,8 +134,12 @@ class RadixIndex(Generic[V, S]):
 
     def match(self, chain: Chain, *, max_blocks: int | None = None) -> Match:
         """The longest cached prefix of `chain`. Pure."""
-        depth = self._find(chain, self._limit(chain, max_blocks)).depth
-        return Match(depth, depth * self._block_size)
+        depth = pinned = 0
+        for step in self._walk(chain, _Place(None, 0), self._limit(chain, max_blocks)):
+            assert step.run is not None, "a step of a walk has a run"
+            depth = step.depth
+            pinned += min(step.run.pinned, depth - step.run.start)
+        return Match(depth, depth * self._block_size, pinned)
 
     def pin(
         self, chain: Chain, *, now: float, max_blocks: int | None = None, priority: int = 0
@@ -240,7 +244,7 @@ class RadixIndex(Generic[V, S]):
             else:
                 assert id(run) not in queued, "a run is queued but its end is not free"
             blocks += run.blocks
-            pinned += sum(span.blocks for span in run.spans if span.pins)
+            pinned += run.pinned
         assert leaves == len(queued) == len(self._leaves), "the heap holds runs that left"
         assert blocks == self._blocks, f"{blocks} blocks stand in the tree, {self._blocks} counted"
         assert pinned == self._pinned, f"{pinned} blocks are pinned, {self._pinned} counted"

@@ -89,6 +89,11 @@ class Run(Generic[V, S]):
         return self.start + len(self.values)
 
     @property
+    def pinned(self) -> int:
+        """Blocks that leases hold; they stand before all others. O(spans)."""
+        return sum(span.blocks for span in self.spans if span.pins)
+
+    @property
     def free_leaf(self) -> bool:
         """Whether the last block can be evicted."""
         return not self.children and not self.spans[-1].pins
