@@ -137,6 +137,18 @@ class Chain:
         """All tokens, without a copy."""
         return self._run.view(0, len(self._run))
 
+    def head(self, blocks: int) -> "Chain":
+        """A new chain of the first `blocks` blocks. O(blocks)."""
+        copy = Chain(
+            self._run.view(0, blocks * self.block_size),
+            block_size=self.block_size,
+            namespace=b"",
+            scheme=self._scheme,
+        )
+        copy._extras = {at: extra for at, extra in self._extras.items() if at < blocks}
+        copy._extra_at = sorted(copy._extras)
+        return copy
+
     def extra(self, block: int) -> bytes | None:
         """What enters this block's key beside its tokens."""
         return self._extras.get(block)
