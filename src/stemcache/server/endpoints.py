@@ -1,0 +1,180 @@
+"""One function an endpoint: from an exchange's body to its answer."""
+
+from http import HTTPStatus
+
+from stemcache.server.exchange import Exchange
+from stemcache.server.formats import ChatFormat, CompletionFormat, Heading
+from stemcache.server.generate import generate
+from stemcache.server.metrics import CONTENT_TYPE
+from stemcache.server.plan import check_tokens, plan
+from stemcache.server.service import Service
+from stemcache.wire.chat import decode_chat
+from stemcache.wire.completions import decode_completion
+from stemcache.wire.generation import Generation
+from stemcache.wire.listing import Health, ModelCard, ModelList, ResetAnswer
+from stemcache.wire.tokens import Detokenized, Tokenized, decode_detokenize, decode_tokenize
+
+__all__ = [
+    "chat",
+    "completions",
+    "detokenize",
+    "health",
+    "metrics",
+    "model",
+    "models",
+    "reset_prefix_cache",
+    "tokenize",
+]
+
+
+def _heading(service: Service, exchange: Exchange, generation: Generation) -> Heading:
+    return Heading(
+        id=exchange.request_id,
+        created=int(service.wall()),
+        model=service.settings.model_name,
+        system_fingerprint=service.fingerprint,
+        logprobs=generation.logprobs is not None,
+        usage_in_stream=generation.include_usage,
+    )
+
+
+async def chat(service: Service, exchange: Exchange) -> None:
+    """`POST /v1/chat/completions`."""
+    asked = decode_chat(await exchange.body())
+    generation = asked.generation
+    service.check_model(generation.model)
+    text = await service.render(
+        asked.messages,
+        tools=asked.tools,
+        add_generation_prompt=True,
+        values=asked.template_values,
+    )
+    # The template has written the special tokens that the model expects.
+    tokens = await service.tokenize(text, add_special_tokens=False, param="messages")
+    requests = plan(
+        generation,
+        [tokens],
+        request_id=exchange.request_id,
+        capacity_tokens=service.client.capacity_tokens,
+        vocabulary=service.client.info.vocabulary,
+        chat=True,
+    )
+    await generate(
+        service,
+        exchange,
+        requests,
+        stops=generation.stop,
+        choices_per_prompt=generation.n,
+        form=ChatFormat(_heading(service, exchange, generation)),
+        stream=generation.stream,
+        include_usage=generation.include_usage,
+    )
+
+
+async def completions(service: Service, exchange: Exchange) -> None:
+    """`POST /v1/completions`."""
+    asked = decode_completion(await exchange.body())
+    generation = asked.generation
+    service.check_model(generation.model)
+    prompts = [
+        await service.tokenize(prompt, add_special_tokens=True, param="prompt")
+        if isinstance(prompt, str)
+        else prompt
+        for prompt in asked.prompts
+    ]
+    requests = plan(
+        generation,
+        prompts,
+        request_id=exchange.request_id,
+        capacity_tokens=service.client.capacity_tokens,
+        vocabulary=service.client.info.vocabulary,
+        chat=False,
+    )
+    await generate(
+        service,
+        exchange,
+        requests,
+        stops=generation.stop,
+        choices_per_prompt=generation.n,
+        form=CompletionFormat(_heading(service, exchange, generation)),
+        stream=generation.stream,
+        include_usage=generation.include_usage,
+    )
+
+
+async def tokenize(service: Service, exchange: Exchange) -> None:
+    """`POST /tokenize`."""
+    asked = decode_tokenize(await exchange.body())
+    service.check_model(asked.model)
+    text = asked.prompt
+    if text is None:
+        text = await service.render(
+            asked.messages,
+            tools=asked.tools,
+            add_generation_prompt=asked.add_generation_prompt,
+            values=asked.template_values,
+        )
+    tokens = await service.tokenize(
+        text,
+        add_special_tokens=asked.add_special_tokens,
+        param="messages" if asked.prompt is None else "prompt",
+    )
+    decode = service.text.tokenizer.decode
+    answer = Tokenized(
+        tokens=tokens,
+        count=len(tokens),
+        max_model_len=service.client.info.context_tokens,
+        token_strs=[decode([token]) for token in tokens] if asked.return_token_strs else None,
+    )
+    await exchange.send_json(HTTPStatus.OK, answer)
+
+
+async def detokenize(service: Service, exchange: Exchange) -> None:
+    """`POST /detokenize`."""
+    asked = decode_detokenize(await exchange.body())
+    service.check_model(asked.model)
+    if asked.tokens:
+        check_tokens(asked.tokens, service.client.info.vocabulary, "tokens")
+    text = service.text.tokenizer.decode(asked.tokens)
+    await exchange.send_json(HTTPStatus.OK, Detokenized(text))
+
+
+def _card(service: Service) -> ModelCard:
+    return ModelCard(
+        id=service.settings.model_name,
+        created=service.started_at,
+        max_model_len=service.client.info.context_tokens,
+    )
+
+
+async def models(service: Service, exchange: Exchange) -> None:
+    """`GET /v1/models`."""
+    await exchange.send_json(HTTPStatus.OK, ModelList([_card(service)]))
+
+
+async def model(service: Service, exchange: Exchange) -> None:
+    """`GET /v1/models/{id}`; an id may hold slashes."""
+    service.check_model(exchange.path.removeprefix("/v1/models/"))
+    await exchange.send_json(HTTPStatus.OK, _card(service))
+
+
+async def health(service: Service, exchange: Exchange) -> None:
+    """`GET /health`: 200 while requests are taken, else 503."""
+    if not service.client.alive:
+        await exchange.send_json(HTTPStatus.SERVICE_UNAVAILABLE, Health("failed"))
+    elif service.draining:
+        await exchange.send_json(HTTPStatus.SERVICE_UNAVAILABLE, Health("draining"))
+    else:
+        await exchange.send_json(HTTPStatus.OK, Health("ok"))
+
+
+async def metrics(service: Service, exchange: Exchange) -> None:
+    """`GET /metrics`."""
+    await exchange.send_bytes(HTTPStatus.OK, service.metrics.page(), content_type=CONTENT_TYPE)
+
+
+async def reset_prefix_cache(service: Service, exchange: Exchange) -> None:
+    """`POST /reset_prefix_cache`: true once nothing cached before can be found any more."""
+    dropped = await service.client.reset()
+    exchange.log["dropped_blocks"] = dropped
+    await exchange.send_json(HTTPStatus.OK, ResetAnswer(success=True, dropped_blocks=dropped))

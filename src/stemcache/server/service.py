@@ -1,0 +1,106 @@
+"""What all handlers share: the engine, the model's text side, limits, clocks, logs, metrics."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import TypeVar
+
+from structlog.typing import FilteringBoundLogger
+
+from stemcache.clock import Clock
+from stemcache.errors import ContextOverflowError
+from stemcache.server.engine_client import EngineClient
+from stemcache.server.metrics import Metrics
+from stemcache.server.refusal import HttpError
+from stemcache.server.source import TextSide
+
+__all__ = ["Service", "ServiceSettings"]
+
+T = TypeVar("T")
+
+_INLINE_CHARS = 4096
+"""Texts up to this long are tokenized at once, in well under a millisecond; longer ones in a
+thread, so that they hold up nobody's stream."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSettings:
+    """What the user decides about the HTTP side."""
+
+    model_name: str
+    max_body_bytes: int = 16 * 2**20
+    api_key: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Service:
+    """One server's state; lives as long as the server."""
+
+    client: EngineClient
+    text: TextSide
+    settings: ServiceSettings
+    metrics: Metrics
+    logger: FilteringBoundLogger
+    clock: Clock
+    """For durations."""
+    wall: Callable[[], float]
+    """For `created`: seconds since 1970."""
+    started_at: int
+    draining: bool = False
+    """Set when the server is about to end: what runs goes on, what is new is refused."""
+    in_flight: int = 0
+    """Requests being answered."""
+    settled: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set whenever the last of the requests in flight has been answered."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with the weights."""
+        return f"fp_{self.client.info.revision[:12]}"
+
+    def check_model(self, name: str | None) -> None:
+        """Raise HttpError 404 unless it is the served model, or none is named."""
+        if name is not None and name != self.settings.model_name:
+            raise HttpError(
+                HTTPStatus.NOT_FOUND,
+                f"the model {name!r} is not served here; use {self.settings.model_name!r}",
+                code="model_not_found",
+                param="model",
+            )
+
+    async def tokenize(self, text: str, *, add_special_tokens: bool, param: str) -> list[int]:
+        """Token ids of a text. Raises ContextOverflowError without tokenizing what cannot fit."""
+        tokenizer = self.text.tokenizer
+        longest = tokenizer.longest_token_bytes
+        capacity = self.client.capacity_tokens
+        if longest is not None and len(text) > capacity * longest:
+            raise ContextOverflowError(
+                f"the text has {len(text)} characters, which are at least "
+                f"{len(text) // longest} tokens, and prompt and answer may have {capacity} "
+                "together; shorten it",
+                param=param,
+            )
+        return await self._aside(
+            len(text), lambda: tokenizer.encode(text, add_special_tokens=add_special_tokens)
+        )
+
+    async def render(
+        self,
+        messages: Sequence[Mapping[str, object]],
+        *,
+        tools: Sequence[Mapping[str, object]],
+        add_generation_prompt: bool,
+        values: Mapping[str, object],
+    ) -> str:
+        """The conversation as the model's template writes it."""
+        size = sum(len(str(message["content"])) for message in messages)
+        return await self._aside(
+            size,
+            lambda: self.text.template.render(
+                messages, tools=tools, add_generation_prompt=add_generation_prompt, values=values
+            ),
+        )
+
+    async def _aside(self, characters: int, work: Callable[[], T]) -> T:
+        return work() if characters <= _INLINE_CHARS else await asyncio.to_thread(work)
