@@ -1,0 +1,209 @@
+"""A checkpoint's tensors, packed the way the decoder multiplies them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from stemcache.engine.torch.config import DecoderConfig
+from stemcache.engine.torch.linear import Linear
+from stemcache.engine.torch.rope import pair_rows
+from stemcache.errors import ModelError
+
+__all__ = ["DecoderWeights", "LayerWeights", "Shards", "pack_weights"]
+
+_PLAIN_BYTES = 2 << 30
+"""Layers up to this size are kept in both forms of `Linear`: double memory, faster long chunks."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerWeights:
+    """One layer. A norm that is None is folded into the product behind it."""
+
+    qkv: Linear
+    """Queries, keys, values; of the first two, dimensions are in `rope`'s order."""
+    out: Linear
+    gate_up: Linear
+    down: Linear
+    attention_norm: Tensor | None
+    mlp_norm: Tensor | None
+    qk_norm: Tensor | None
+    """Shape (heads + kv_heads, head_dim), for models that normalise each query and key."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecoderWeights:
+    """The whole model."""
+
+    embedding: Tensor
+    layers: tuple[LayerWeights, ...]
+    final_norm: Tensor | None
+    head: Linear
+
+
+class _Shard(Protocol):
+    """What we use of `safe_open`, which has no types."""
+
+    def keys(self) -> list[str]: ...
+    def get_tensor(self, name: str) -> Tensor: ...
+
+
+class Shards(Mapping[str, Tensor]):
+    """The tensors of safetensors files, each read when asked for."""
+
+    def __init__(self, files: tuple[Path, ...]) -> None:
+        self._where: dict[str, _Shard] = {}
+        for file in files:
+            try:
+                handle: _Shard = safe_open(file, framework="pt")
+            except (SafetensorError, OSError) as error:
+                raise ModelError(f"cannot read {file}: {error}; download it again") from error
+            self._where.update(dict.fromkeys(handle.keys(), handle))
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self._where[name].get_tensor(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._where)
+
+    def __len__(self) -> int:
+        return len(self._where)
+
+
+def pack_weights(
+    tensors: Mapping[str, Tensor], config: DecoderConfig, dtype: torch.dtype, *, source: str
+) -> DecoderWeights:
+    """Pack `tensors`, named as transformers names them; each must have its place."""
+    return _Packer(tensors, config, dtype, source).pack()
+
+
+class _Packer:
+    def __init__(
+        self, tensors: Mapping[str, Tensor], config: DecoderConfig, dtype: torch.dtype, source: str
+    ) -> None:
+        self._tensors = tensors
+        self._config = config
+        self._dtype = dtype
+        self._source = source
+        self._unread = {name for name in tensors if not name.endswith("rotary_emb.inv_freq")}
+        # A product with a folded norm equals the two to float32 rounding, not to that of bfloat16.
+        self._fold = dtype == torch.float32
+        self._keep_plain = False
+
+    def pack(self) -> DecoderWeights:
+        embedding = self._take("model.embed_tokens.weight", self._config.vocabulary)
+        self._keep_plain = self._layer_bytes() <= _PLAIN_BYTES
+        layers = tuple(self._layer(i) for i in range(self._config.layers))
+        self._keep_plain = False
+        norm = self._take("model.norm.weight", self._config.hidden)
+        if self._config.tied_head:
+            self._unread.discard("lm_head.weight")
+            head = embedding
+        else:
+            head = self._take("lm_head.weight", self._config.vocabulary)
+        if self._unread:
+            names = ", ".join(sorted(self._unread)[:3])
+            raise ModelError(
+                f"{len(self._unread)} tensors in {self._source} have no place in this decoder "
+                f"({names}); use a plain Llama, Mistral, Qwen2 or Qwen3 checkpoint"
+            )
+        product, final_norm = self._behind_norm(head, None, norm)
+        return DecoderWeights(embedding.to(self._dtype), layers, final_norm, product)
+
+    def _layer(self, index: int) -> LayerWeights:
+        config, prefix = self._config, f"model.layers.{index}"
+        attention, mlp = f"{prefix}.self_attn", f"{prefix}.mlp"
+        sizes = {
+            name: heads * config.head_dim
+            for name, heads in (("q", config.heads), ("k", config.kv_heads), ("v", config.kv_heads))
+        }
+        weights = [self._take(f"{attention}.{n}_proj.weight", size) for n, size in sizes.items()]
+        biases = [self._maybe(f"{attention}.{n}_proj.bias", size) for n, size in sizes.items()]
+        qkv, attention_norm = self._behind_norm(
+            torch.cat([*self._paired(weights[:2]), weights[2]]),
+            self._joined(biases, pair=True),
+            self._take(f"{prefix}.input_layernorm.weight", config.hidden),
+        )
+        width = len(self._tensors[f"{mlp}.gate_proj.weight"])
+        names = ("gate_proj", "up_proj")
+        gate_up, mlp_norm = self._behind_norm(
+            torch.cat([self._take(f"{mlp}.{name}.weight", width) for name in names]),
+            self._joined([self._maybe(f"{mlp}.{name}.bias", width) for name in names]),
+            self._take(f"{prefix}.post_attention_layernorm.weight", config.hidden),
+        )
+        out = self._linear(
+            self._take(f"{attention}.o_proj.weight", config.hidden),
+            self._maybe(f"{attention}.o_proj.bias", config.hidden),
+        )
+        down = self._linear(
+            self._take(f"{mlp}.down_proj.weight", config.hidden),
+            self._maybe(f"{mlp}.down_proj.bias", config.hidden),
+        )
+        return LayerWeights(
+            qkv, out, gate_up, down, attention_norm, mlp_norm, self._qk_norm(attention)
+        )
+
+    def _qk_norm(self, attention: str) -> Tensor | None:
+        config = self._config
+        query = self._maybe(f"{attention}.q_norm.weight", config.head_dim)
+        key = self._maybe(f"{attention}.k_norm.weight", config.head_dim)
+        if query is None or key is None:
+            return None
+        both = [
+            pair_rows(weight, 1).expand(heads, -1)
+            for weight, heads in ((query, config.heads), (key, config.kv_heads))
+        ]
+        return torch.cat(both).to(self._dtype)
+
+    def _paired(self, query_and_key: list[Tensor]) -> list[Tensor]:
+        query, key = query_and_key
+        return [pair_rows(query, self._config.heads), pair_rows(key, self._config.kv_heads)]
+
+    def _joined(self, biases: list[Tensor | None], *, pair: bool = False) -> Tensor | None:
+        present = [bias for bias in biases if bias is not None]
+        if not present:
+            return None
+        assert len(present) == len(biases), "biases come together"
+        return torch.cat([*self._paired(present[:2]), present[2]] if pair else present)
+
+    def _behind_norm(
+        self, weight: Tensor, bias: Tensor | None, norm: Tensor
+    ) -> tuple[Linear, Tensor | None]:
+        """Make the product that follows a norm, with the norm folded in if it may be."""
+        if self._fold:
+            return self._linear(weight * norm, bias), None
+        return self._linear(weight, bias), norm.to(self._dtype)
+
+    def _linear(self, weight: Tensor, bias: Tensor | None) -> Linear:
+        bias = None if bias is None else bias.to(self._dtype)
+        return Linear(weight.to(self._dtype), bias, keep_plain=self._keep_plain)
+
+    def _take(self, name: str, size: int) -> Tensor:
+        tensor = self._maybe(name, size)
+        if tensor is None:
+            raise ModelError(f"{self._source} lacks the tensor {name}; download the model again")
+        return tensor
+
+    def _maybe(self, name: str, size: int) -> Tensor | None:
+        if name not in self._tensors:
+            return None
+        self._unread.discard(name)
+        tensor = self._tensors[name]
+        if len(tensor) != size:
+            raise ModelError(
+                f"tensor {name} in {self._source} has {len(tensor)} rows where the configuration "
+                f"says {size}; the two belong to different models"
+            )
+        # Folding and packing are done in float32, whatever the checkpoint's precision.
+        return tensor.float() if self._fold else tensor
+
+    def _layer_bytes(self) -> int:
+        config = self._config
+        width = len(self._tensors["model.layers.0.mlp.gate_proj.weight"])
+        attention = 2 * (config.heads + config.kv_heads) * config.head_dim
+        one = config.hidden * (attention + 3 * width)
+        return one * config.layers * self._dtype.itemsize
