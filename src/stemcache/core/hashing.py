@@ -15,7 +15,7 @@ A common block (no extra, 16 tokens) is 112 bytes in our scheme: two SHA-256 com
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from struct import Struct
-from typing import NewType
+from typing import NewType, cast
 
 import cbor2
 import numpy as np
@@ -57,23 +57,32 @@ def stem_keys(
     first: int,
 ) -> list[BlockKey]:
     """Our scheme. Every field is behind its length, so no two inputs give one message."""
+    assert parent is None or len(parent) == _DIGEST_BYTES, (
+        f"a parent of {len(parent)} bytes; a key has {_DIGEST_BYTES}"
+    )
     step = block_size * _TOKEN_BYTES
-    chained = b"" if parent is None else bytes(parent)
+    count = len(tokens) // step
+    marked = {number - first for number in extras if first <= number < first + count}
+    if parent is None and count:
+        marked.add(0)
     plain = _HEADER.pack(_TAG, _DIGEST_BYTES, _NO_EXTRA, step)
-    keys: list[BlockKey] = []
-    number = first
-    for at in range(0, len(tokens), step):
-        extra = extras.get(number) if extras else None
-        if extra is None and chained:
-            message = plain + chained + tokens[at : at + step]
-        else:
+    chained = b"" if parent is None else bytes(parent)
+    keys: list[bytes] = []
+    append = keys.append
+    done = 0
+    for stop in (*sorted(marked), count):
+        for at in range(done * step, stop * step, step):  # the hot loop: blocks without an extra
+            chained = sha256(plain + chained + tokens[at : at + step]).digest()
+            append(chained)
+        if stop < count:
+            extra = extras.get(first + stop)
             size = _NO_EXTRA if extra is None else len(extra)
             header = _HEADER.pack(_TAG, len(chained), size, step)
-            message = header + chained + (extra or b"") + tokens[at : at + step]
-        chained = sha256(message).digest()
-        keys.append(BlockKey(chained))
-        number += 1
-    return keys
+            own = tokens[stop * step : (stop + 1) * step]
+            chained = sha256(header + chained + (extra or b"") + own).digest()
+            append(chained)
+        done = stop + 1
+    return cast("list[BlockKey]", keys)
 
 
 def vllm_cbor_keys(

@@ -9,11 +9,12 @@
 Invariants: a node is in the heap if and only if its `ticket` names an entry; stale entries are
 fewer than live ones plus a constant, so memory is O(leaves).
 
-Costs: `offer` and `take` O(log leaves) amortised, `withdraw` O(1).
+Costs: `offer` and `take` O(log leaves), `withdraw` O(1), all amortised; `exchange` as `take`, and
+O(1) when the node that enters is the one to go.
 """
 
 from collections.abc import Iterator
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heappushpop
 from typing import Generic, Protocol, TypeVar
 
 from stemcache.core.index import Rank
@@ -53,15 +54,14 @@ class LeafHeap(Generic[N]):
         self._tickets += 1
         node.ticket = self._tickets
         heappush(self._heap, (rank, self._tickets, node))
-        if len(self._heap) > 2 * self._live + _SLACK:
-            self._heap = [entry for entry in self._heap if entry[2].ticket == entry[1]]
-            heapify(self._heap)
+        self._drop_stale()
 
     def withdraw(self, node: N) -> None:
         """Take a node out; harmless if it is not in."""
         if node.ticket is not None:
             node.ticket = None
             self._live -= 1
+            self._drop_stale()
 
     def take(self) -> N | None:
         """Remove and return the node of the smallest rank; None when empty."""
@@ -70,8 +70,26 @@ class LeafHeap(Generic[N]):
             if node.ticket == ticket:
                 node.ticket = None
                 self._live -= 1
+                self._drop_stale()
                 return node
         return None
+
+    def exchange(self, node: N, rank: Rank) -> N:
+        """Enter a node that is not in, and take the one of the smallest rank: often the same."""
+        self._tickets += 1
+        _, ticket, first = heappushpop(self._heap, (rank, self._tickets, node))
+        if ticket == self._tickets:
+            return node
+        node.ticket = self._tickets
+        while first.ticket != ticket:
+            _, ticket, first = heappop(self._heap)
+        first.ticket = None
+        return first
+
+    def _drop_stale(self) -> None:
+        if len(self._heap) > 2 * self._live + _SLACK:
+            self._heap = [entry for entry in self._heap if entry[2].ticket == entry[1]]
+            heapify(self._heap)
 
     def entries(self) -> Iterator[tuple[N, Rank]]:
         """Live nodes and their ranks, in no order. O(entries); for `check`."""

