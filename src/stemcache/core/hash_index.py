@@ -17,7 +17,8 @@ Costs, in blocks: `match`, `pin`, `release` O(matched), of which hashing is most
 chain is asked; `insert` O(values); `evict` O(log leaves) each; `remove` O(index).
 """
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
@@ -38,13 +39,15 @@ _FIRST_KEYS = 64  # keys computed before the stride doubles, so that an early mi
 class _Block(Generic[V, S]):
     __slots__ = ("children", "key", "parent", "pins", "state", "ticket", "value")
 
-    def __init__(self, key: BlockKey, value: V, parent: "_Block[V, S] | None", state: S) -> None:
+    def __init__(
+        self, key: BlockKey, value: V, parent: "_Block[V, S] | None", state: S, pins: int
+    ) -> None:
         self.key = key
         self.value = value
         self.parent = parent
         self.state = state
         self.children = 0
-        self.pins = 0
+        self.pins = pins
         self.ticket: int | None = None
 
 
@@ -64,7 +67,8 @@ class _HashLease(Generic[V, S]):
 
     @property
     def values(self) -> Sequence[V]:
-        """Values along the path as it was pinned."""
+        """Values along the path as it was pinned; to be asked for before `release`."""
+        assert self._index is not None, "the lease was released"
         return self._values
 
     @property
@@ -119,22 +123,20 @@ class HashIndex(Generic[V, S]):
 
     def match(self, chain: Chain, *, max_blocks: int | None = None) -> Match:
         """The longest cached prefix of `chain`. Pure."""
-        blocks = pinned = 0
-        for block in self._walk(chain, 0, self._limit(chain, max_blocks)):
-            blocks += 1
-            pinned += block.pins > 0
+        blocks = self._reach(chain, 0, self._limit(chain, max_blocks))
+        table, keys = self._table, chain.keys(blocks)
+        pinned = bisect_left(keys, True, 0, blocks, key=lambda key: not table[key].pins)
         return Match(blocks, blocks * self._block_size, pinned)
 
     def pin(
         self, chain: Chain, *, now: float, max_blocks: int | None = None, priority: int = 0
     ) -> Lease[V]:
         """Hold the longest cached prefix of `chain` and record one use of it."""
-        path = list(self._walk(chain, 0, self._limit(chain, max_blocks)))
+        path = self._path(chain, 0, self._reach(chain, 0, self._limit(chain, max_blocks)))
         if path:
+            self._hold(path)
             tip = path[-1]
             tip.state = self._policy.used(tip.state, self._stamp(now, priority))
-            for block in path:
-                self._hold(block)
         return _HashLease(self, path)
 
     def insert(
@@ -151,32 +153,42 @@ class HashIndex(Generic[V, S]):
         base = held.blocks if held else 0
         stop = base + len(values)
         assert stop <= chain.blocks, f"{stop} blocks of a chain of {chain.blocks}"
-        existing = list(self._walk(chain, base, stop))
-        start = base + len(existing)
+        start = self._reach(chain, base, stop)
+        existing = self._path(chain, base, start)
         parent = existing[-1] if existing else (held.tip if held else None)
         if held:
-            for block in existing:
-                self._hold(block)
-        keys = chain.keys(stop)
+            self._hold(existing)
         if start < stop:
-            state = self._policy.inserted(self._stamp(now, priority))
-            for key, value in zip(keys[start:stop], values[start - base :], strict=True):
-                parent = self._add(key, value, parent, state, pins=1 if held else 0)
-            if held is None and parent is not None:
-                self._leaves.offer(parent, self._policy.rank(parent.state))
+            parent = self._grow(
+                parent,
+                chain.keys(stop)[start:stop],
+                values[start - base :],
+                self._policy.inserted(self._stamp(now, priority)),
+                pins=1 if held else 0,
+            )
             self._tell_stored(chain, start, stop)
         if held:
             held.tip, held.blocks = parent, stop
         spare = tuple(values[: start - base])
-        return Inserted(start, spare, tuple(block.value for block in existing))
+        return Inserted(start, spare, tuple([block.value for block in existing]))
 
     def evict(self, blocks: int) -> list[Victim[V]]:
         """Give up at most `blocks` unpinned blocks, leaves first, in policy order."""
         victims: list[Victim[V]] = []
-        while len(victims) < blocks and (block := self._leaves.take()) is not None:
-            self._policy.evicted(block.state)
-            self._detach(block)
+        policy, leaves = self._policy, self._leaves
+        block = leaves.take() if blocks > 0 else None
+        while block is not None:
+            policy.evicted(block.state)
             victims.append(Victim(block.key, block.value))
+            parent = self._detach(block)
+            wanted = len(victims) < blocks
+            if parent is None:
+                block = leaves.take() if wanted else None
+            elif wanted:
+                block = leaves.exchange(parent, policy.rank(parent.state))
+            else:
+                leaves.offer(parent, policy.rank(parent.state))
+                block = None
         self._tell_removed(victims)
         return victims
 
@@ -187,12 +199,15 @@ class HashIndex(Generic[V, S]):
         ripe = [block for block in subtree.values() if not block.children and not block.pins]
         while ripe:
             block = ripe.pop()
-            parent = block.parent
             self._leaves.withdraw(block)
-            self._detach(block)
+            parent = self._detach(block)
             removed.append(Victim(block.key, block.value))
-            if parent and parent.key in subtree and not parent.children and not parent.pins:
+            if parent is None:
+                continue
+            if parent.key in subtree:
                 ripe.append(parent)
+            else:
+                self._leaves.offer(parent, self._policy.rank(parent.state))
         self._tell_removed(removed)
         return Removal(tuple(removed), len(subtree) - len(removed))
 
@@ -226,18 +241,24 @@ class HashIndex(Generic[V, S]):
         )
         return chain.blocks if max_blocks is None else max(0, min(chain.blocks, max_blocks))
 
-    def _walk(self, chain: Chain, start: int, stop: int) -> Iterator[_Block[V, S]]:
-        # Keys are computed a stride at a time: an early miss must not hash a whole prompt.
-        at, stride = start, _FIRST_KEYS
-        while at < stop:
-            end = min(at + stride, stop)
+    def _reach(self, chain: Chain, start: int, stop: int) -> int:
+        """How far `chain` is cached within [start, stop).
+
+        The set is closed under prefix, so one look-up tells of all blocks before it: strides
+        double until one ends on a missing block, then bisection. An early miss hashes little.
+        """
+        table, reach, stride = self._table, start, _FIRST_KEYS
+        while reach < stop:
+            end = min(reach + stride, stop)
             keys = chain.keys(end)
-            for key in keys[at:end]:
-                block = self._table.get(key)
-                if block is None:
-                    return
-                yield block
-            at, stride = end, stride * 2
+            if keys[end - 1] not in table:
+                return bisect_left(keys, True, reach, end - 1, key=lambda key: key not in table)
+            reach, stride = end, stride * 2
+        return reach
+
+    def _path(self, chain: Chain, start: int, stop: int) -> list[_Block[V, S]]:
+        table = self._table
+        return [table[key] for key in chain.keys(stop)[start:stop]]
 
     def _own(self, lease: Lease[V] | None) -> "_HashLease[V, S] | None":
         if lease is None:
@@ -249,11 +270,14 @@ class HashIndex(Generic[V, S]):
         self._seq += 1
         return Stamp(self._seq, now, priority)
 
-    def _hold(self, block: _Block[V, S]) -> None:
-        if not block.pins:
-            self._pinned += 1
-            self._leaves.withdraw(block)
-        block.pins += 1
+    def _hold(self, path: list[_Block[V, S]]) -> None:
+        if not path:
+            return
+        self._leaves.withdraw(path[-1])  # only the last can be a leaf
+        for block in path:
+            if not block.pins:
+                self._pinned += 1
+            block.pins += 1
 
     def _release(self, tip: _Block[V, S] | None) -> None:
         block = tip
@@ -262,32 +286,41 @@ class HashIndex(Generic[V, S]):
             if not block.pins:
                 self._pinned -= 1
             block = block.parent
-        if tip is not None:
-            self._offer(tip)
+        if tip is not None and not tip.children and not tip.pins:
+            self._leaves.offer(tip, self._policy.rank(tip.state))
 
-    def _offer(self, block: _Block[V, S]) -> None:
-        if not block.children and not block.pins:
-            self._leaves.offer(block, self._policy.rank(block.state))
-
-    def _add(
-        self, key: BlockKey, value: V, parent: _Block[V, S] | None, state: S, *, pins: int
+    def _grow(
+        self,
+        tip: _Block[V, S] | None,
+        keys: Sequence[BlockKey],
+        values: Sequence[V],
+        state: S,
+        *,
+        pins: int,
     ) -> _Block[V, S]:
-        block = _Block(key, value, parent, state)
-        block.pins = pins
-        self._pinned += pins
-        if parent is not None:
-            parent.children += 1
-            self._leaves.withdraw(parent)
-        self._table[key] = block
-        return block
+        """Add blocks behind `tip`; the last of them."""
+        table, parent = self._table, tip
+        if tip is not None:
+            self._leaves.withdraw(tip)
+        for key, value in zip(keys, values, strict=True):
+            if parent is not None:
+                parent.children += 1
+            parent = table[key] = _Block(key, value, parent, state, pins)
+        assert parent is not None, "something was added"
+        self._pinned += pins * len(keys)
+        if not pins:
+            self._leaves.offer(parent, self._policy.rank(state))
+        return parent
 
-    def _detach(self, block: _Block[V, S]) -> None:
+    def _detach(self, block: _Block[V, S]) -> _Block[V, S] | None:
+        """Drop a leaf that is not in the heap; its predecessor if that is now a free leaf."""
         del self._table[block.key]
         parent = block.parent
-        if parent is not None:
-            parent.children -= 1
-            parent.state = self._policy.inherited(parent.state, block.state)
-            self._offer(parent)
+        if parent is None:
+            return None
+        parent.children -= 1
+        parent.state = self._policy.inherited(parent.state, block.state)
+        return None if parent.children or parent.pins else parent
 
     def _subtree(self, chain: Chain) -> dict[BlockKey, _Block[V, S]]:
         if not chain.blocks:

@@ -25,6 +25,7 @@ O(subtree). None depends on the size of the index.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
@@ -52,11 +53,11 @@ class _Place(Generic[V, S]):
 
 
 class _RadixLease(Generic[V, S]):
-    __slots__ = ("_index", "_values", "place")
+    __slots__ = ("_index", "_pinned_depth", "place")
 
-    def __init__(self, index: "RadixIndex[V, S]", place: _Place[V, S], values: list[V]) -> None:
+    def __init__(self, index: "RadixIndex[V, S]", place: _Place[V, S]) -> None:
         self._index: RadixIndex[V, S] | None = index
-        self._values = values
+        self._pinned_depth = place.depth
         self.place = place
 
     @property
@@ -71,8 +72,8 @@ class _RadixLease(Generic[V, S]):
 
     @property
     def values(self) -> Sequence[V]:
-        """Values along the path as it was pinned."""
-        return self._values
+        """Values along the path as it was pinned; to be asked for before `release`."""
+        return self.owner._values(self.place, self._pinned_depth)  # noqa: SLF001  see `release`
 
     @property
     def owner(self) -> "RadixIndex[V, S]":
@@ -145,16 +146,14 @@ class RadixIndex(Generic[V, S]):
         self, chain: Chain, *, now: float, max_blocks: int | None = None, priority: int = 0
     ) -> Lease[V]:
         """Hold the longest cached prefix of `chain` and record one use of it."""
-        values: list[V] = []
         place = _Place[V, S](None, 0)
         for step in self._walk(chain, place, self._limit(chain, max_blocks)):
             assert step.run is not None, "a step of a walk has a run"
             self._hold(step.run, place.depth, step.depth)
-            values += step.run.values[place.depth - step.run.start : step.depth - step.run.start]
             place = step
         if place.run is not None:
             self._use(place.run, place.depth, self._stamp(now, priority))
-        return _RadixLease(self, place, values)
+        return _RadixLease(self, place)
 
     def insert(
         self,
@@ -181,7 +180,8 @@ class RadixIndex(Generic[V, S]):
         start = place.depth
         if start < stop:
             stamp = self._stamp(now, priority)
-            tail = list(values[start - base :])
+            tail = list(values)
+            del tail[: start - base]
             run = self._add(
                 chain, place, stop, tail, state=self._policy.inserted(stamp), pins=1 if held else 0
             )
@@ -195,9 +195,25 @@ class RadixIndex(Generic[V, S]):
     def evict(self, blocks: int) -> list[Victim[V]]:
         """Give up at most `blocks` unpinned blocks, leaves first, in policy order."""
         victims: list[Victim[V]] = []
-        while len(victims) < blocks and (run := self._leaves.take()) is not None:
-            self._policy.evicted(run.spans[-1].state)
-            victims.append(self._pop(run))
+        policy, leaves = self._policy, self._leaves
+        run = leaves.take() if blocks > 0 else None
+        while run is not None:
+            span, state, count = run.spans[-1], run.last, 1
+            if span.blocks > 1 and policy.inherited(span.state, state) == state:
+                # Each block of the span will inherit this state when it becomes the last, and its
+                # rank will be the smallest still: take them at once.
+                count = min(span.blocks, blocks - len(victims))
+            for _ in range(count):
+                policy.evicted(state)
+            ripe = self._pop(run, count, victims)
+            wanted = len(victims) < blocks
+            if ripe is None:
+                run = leaves.take() if wanted else None
+            elif wanted:
+                run = leaves.exchange(ripe, policy.rank(ripe.last))
+            else:
+                leaves.offer(ripe, policy.rank(ripe.last))
+                run = None
         self._tell_removed(victims)
         return victims
 
@@ -216,7 +232,10 @@ class RadixIndex(Generic[V, S]):
             keep = max(floor - run.start, 0)
             while run.blocks > keep and run.free_leaf:
                 self._leaves.withdraw(run)
-                removed.append(self._pop(run))
+                count = min(run.spans[-1].blocks, run.blocks - keep)
+                ripe = self._pop(run, count, removed)
+                if ripe is not None:
+                    self._leaves.offer(ripe, self._policy.rank(ripe.last))
                 if not run.values:
                     break
             held += max(run.blocks - keep, 0)
@@ -239,7 +258,7 @@ class RadixIndex(Generic[V, S]):
             assert run.spans[-1].pins >= below, "a run misses pins of its descendants"
             if run.free_leaf:
                 leaves += 1
-                rank = self._policy.rank(run.spans[-1].state)
+                rank = self._policy.rank(run.last)
                 assert queued.get(id(run)) == rank, "a leaf is queued wrongly"
             else:
                 assert id(run) not in queued, "a run is queued but its end is not free"
@@ -296,6 +315,18 @@ class RadixIndex(Generic[V, S]):
     def _siblings(self, run: Run[V, S]) -> dict[Edge, Run[V, S]]:
         return self._roots if run.parent is None else run.parent.children
 
+    def _values(self, place: _Place[V, S], depth: int) -> list[V]:
+        """Values of the first `depth` blocks on the way to `place`. O(depth)."""
+        parts: list[list[V]] = []
+        run = place.run
+        while run is not None:
+            parts.append(run.values[: max(0, depth - run.start)])
+            run = run.parent
+        values = parts.pop() if parts else []
+        while parts:
+            values += parts.pop()
+        return values
+
     def _own(self, lease: Lease[V] | None) -> "_RadixLease[V, S] | None":
         if lease is None:
             return None
@@ -326,6 +357,9 @@ class RadixIndex(Generic[V, S]):
             self._leaves.withdraw(run)
 
     def _use(self, run: Run[V, S], depth: int, stamp: Stamp) -> None:
+        if depth == run.stop:
+            run.last = self._policy.used(run.last, stamp)
+            return
         at = run.cut_span(depth - 1 - run.start)
         run.cut_span(depth - run.start)
         run.spans[at].state = self._policy.used(run.spans[at].state, stamp)
@@ -346,7 +380,7 @@ class RadixIndex(Generic[V, S]):
 
     def _offer(self, run: Run[V, S]) -> None:
         if run.free_leaf:
-            self._leaves.offer(run, self._policy.rank(run.spans[-1].state))
+            self._leaves.offer(run, self._policy.rank(run.last))
 
     def _add(
         self,
@@ -368,7 +402,7 @@ class RadixIndex(Generic[V, S]):
         while at < stop:
             end = min(stop, chain.next_extra(at + 1))
             size = end - at
-            part = values[taken : taken + size]
+            part = values if size == len(values) else values[taken : taken + size]
             part_keys = None if keys is None else keys[taken : taken + size]
             span = Span(size, state, pins)
             tokens = chain.view(at, end)
@@ -405,17 +439,28 @@ class RadixIndex(Generic[V, S]):
         self._siblings(upper)[upper.edge] = upper
         return upper
 
-    def _pop(self, run: Run[V, S]) -> Victim[V]:
-        """Take the last block off a run that is not in the heap; queue what becomes a leaf."""
-        key, value, state = run.pop(self._block_size)
-        self._blocks -= 1
+    def _pop(self, run: Run[V, S], count: int, out: list[Victim[V]]) -> Run[V, S] | None:
+        """Take the last blocks, all of one span, off a run that is not in the heap.
+
+        Returns the run whose last block is now a free leaf, if there is one; also not in the heap.
+        """
+        span, state = run.spans[-1], run.last
+        for _ in range(count - 1):  # what the first of them has inherited when it goes
+            joined = self._policy.inherited(span.state, state)
+            if joined == state:
+                break
+            state = joined
+        keys, values = run.pop(count, self._block_size)
+        out += map(Victim, repeat(None) if keys is None else keys, values)
+        self._blocks -= count
         last = run if run.values else run.parent
         if not run.values:
             del self._siblings(run)[run.edge]
-        if last is not None:
-            last.set_last(self._policy.inherited(last.spans[-1].state, state))
-            self._offer(last)
-        return Victim(key, value)
+        if last is None:
+            return None
+        before = last.spans[-1].state if last is run else last.last
+        last.last = self._policy.inherited(before, state)
+        return last if last.free_leaf else None
 
     def _tell_removed(self, victims: Sequence[Victim[V]]) -> None:
         if self._listener is not None and victims:

@@ -9,6 +9,8 @@
 
 A *span* is a stretch of blocks that have the same state and pins; it stands for what a table
 would store on each block. Spans split where a lease ends or a use is recorded, never the run.
+The state of the run's last block is kept apart, in `last`: that block is the one whose state
+changes most, and only there do descendants leave.
 
 Invariants: span lengths are positive and sum to the run's blocks; pins never rise along a run;
 only the first block of a run carries an extra, which is part of its edge.
@@ -48,6 +50,7 @@ class Run(Generic[V, S]):
         "children",
         "edge",
         "keys",
+        "last",
         "parent",
         "spans",
         "start",
@@ -75,6 +78,8 @@ class Run(Generic[V, S]):
         self.keys = keys
         """None in a tree that does not keep keys."""
         self.spans = spans
+        self.last = spans[-1].state
+        """State of the last block; its span's state is what it was before it inherited."""
         self.children: dict[Edge, Run[V, S]] = {}
         self.ticket: int | None = None
 
@@ -102,6 +107,10 @@ class Run(Generic[V, S]):
         self, tokens: Tokens, values: list[V], keys: list[BlockKey] | None, span: Span[S]
     ) -> None:
         """Add blocks at the end, in place. Amortised O(new)."""
+        if self.spans[-1].state != self.last:
+            self.cut_span(self.blocks - 1)
+            self.spans[-1].state = self.last
+        self.last = span.state
         self.tokens.append(tokens)
         self.values += values
         if self.keys is not None:
@@ -164,26 +173,26 @@ class Run(Generic[V, S]):
         self.parent, self.edge = upper, edge
         return upper
 
-    def pop(self, block_size: int) -> tuple[BlockKey | None, V, S]:
-        """Take the last block off: its key, value and state. The run may be left empty. O(1)."""
+    def pop(self, blocks: int, block_size: int) -> tuple[list[BlockKey] | None, list[V]]:
+        """Take the last blocks off, all of one span: their keys and values, the last one first.
+
+        The caller sets `last`; the run may be left empty. O(blocks).
+        """
         span = self.spans[-1]
-        span.blocks -= 1
+        span.blocks -= blocks
         if not span.blocks:
             self.spans.pop()
-        self.tokens.cut_tail(len(self.tokens) - block_size)
-        key = None if self.keys is None else self.keys.pop()
-        return key, self.values.pop(), span.state
-
-    def set_last(self, state: S) -> None:
-        """Give the last block this state. O(1)."""
-        span = self.spans[-1]
-        if span.state == state:
-            return
-        if span.blocks > 1:
-            span.blocks -= 1
-            self.spans.append(Span(1, state, span.pins))
-        else:
-            span.state = state
+        rest = len(self.values) - blocks
+        self.tokens.cut_tail(rest * block_size)
+        values = self.values[rest:]
+        values.reverse()
+        del self.values[rest:]
+        keys = None
+        if self.keys is not None:
+            keys = self.keys[rest:]
+            keys.reverse()
+            del self.keys[rest:]
+        return keys, values
 
     def check(self, block_size: int) -> None:
         """Verify the invariants of one run. O(spans)."""
