@@ -50,7 +50,7 @@ async def chat(service: Service, exchange: Exchange) -> None:
         values=asked.template_values,
     )
     # The template has written the special tokens that the model expects.
-    tokens = await service.tokenize(text, add_special_tokens=False, param="messages")
+    tokens = await service.tokenize_prompt(text, add_special_tokens=False, param="messages")
     requests = plan(
         generation,
         [tokens],
@@ -77,7 +77,7 @@ async def completions(service: Service, exchange: Exchange) -> None:
     generation = asked.generation
     service.check_model(generation.model)
     prompts = [
-        await service.tokenize(prompt, add_special_tokens=True, param="prompt")
+        await service.tokenize_prompt(prompt, add_special_tokens=True, param="prompt")
         if isinstance(prompt, str)
         else prompt
         for prompt in asked.prompts
@@ -114,11 +114,7 @@ async def tokenize(service: Service, exchange: Exchange) -> None:
             add_generation_prompt=asked.add_generation_prompt,
             values=asked.template_values,
         )
-    tokens = await service.tokenize(
-        text,
-        add_special_tokens=asked.add_special_tokens,
-        param="messages" if asked.prompt is None else "prompt",
-    )
+    tokens = await service.tokenize(text, add_special_tokens=asked.add_special_tokens)
     decode = service.text.tokenizer.decode
     answer = Tokenized(
         tokens=tokens,

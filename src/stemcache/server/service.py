@@ -69,10 +69,18 @@ class Service:
                 param="model",
             )
 
-    async def tokenize(self, text: str, *, add_special_tokens: bool, param: str) -> list[int]:
-        """Token ids of a text. Raises ContextOverflowError without tokenizing what cannot fit."""
-        tokenizer = self.text.tokenizer
-        longest = tokenizer.longest_token_bytes
+    async def tokenize(self, text: str, *, add_special_tokens: bool) -> list[int]:
+        """Token ids of a text, however long."""
+        encode = self.text.tokenizer.encode
+        return await self._aside(
+            len(text), lambda: encode(text, add_special_tokens=add_special_tokens)
+        )
+
+    async def tokenize_prompt(
+        self, text: str, *, add_special_tokens: bool, param: str
+    ) -> list[int]:
+        """As `tokenize`, but raises ContextOverflowError at once where a text cannot fit."""
+        longest = self.text.tokenizer.longest_token_bytes
         capacity = self.client.capacity_tokens
         if longest is not None and len(text) > capacity * longest:
             raise ContextOverflowError(
@@ -81,9 +89,7 @@ class Service:
                 "together; shorten it",
                 param=param,
             )
-        return await self._aside(
-            len(text), lambda: tokenizer.encode(text, add_special_tokens=add_special_tokens)
-        )
+        return await self.tokenize(text, add_special_tokens=add_special_tokens)
 
     async def render(
         self,

@@ -114,7 +114,7 @@ class JinjaTemplate:
 
 
 def _words(error: Exception) -> str:
-    return str(error) or type(error).__name__
+    return str(error).rstrip(".") or type(error).__name__
 
 
 def _no_tools() -> UnsupportedError:

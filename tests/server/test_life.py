@@ -1,0 +1,280 @@
+import asyncio
+import json
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from typing import Any
+
+import httpx
+import pytest
+from live_server import LiveServer, serve
+
+ENDLESS: dict[str, Any] = {
+    "model": "toy",
+    "prompt": "Go on",
+    "max_tokens": 3000,
+    "ignore_eos": True,
+}
+
+
+@contextmanager
+def sent(server: LiveServer, body: dict[str, Any]) -> Iterator[socket.socket]:
+    """A connection on which a request for a completion has been sent; closed in the end."""
+    host, port = server.url.removeprefix("http://").split(":")
+    content = json.dumps(body).encode()
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(
+            b"POST /v1/completions HTTP/1.1\r\nhost: toy\r\ncontent-type: application/json\r\n"
+            b"content-length: %d\r\n\r\n%b" % (len(content), content)
+        )
+        yield connection
+
+
+def answer(connection: socket.socket) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of the answer on a raw connection, read to its end."""
+    parser = HTTPConnection("unused")
+    parser.sock = connection
+    response = parser.response_class(connection, method="POST")
+    response.begin()
+    body = response.read()
+    response.close()
+    return response.status, {k.lower(): v for k, v in response.getheaders()}, body
+
+
+@pytest.fixture(scope="module")
+def slow() -> Iterator[LiveServer]:
+    """A server that computes one token a step, runs one request and lets two wait."""
+    flags = ("--chunk-tokens", "1", "--max-running", "1", "--max-waiting", "2")
+    with serve(*flags, "--log-level", "debug") as server:
+        yield server
+
+
+def test_a_client_that_leaves_during_its_prompt_frees_its_pages(slow: LiveServer):
+    """A disconnect before the first token cancels in the engine; nothing was generated."""
+    before = slow.wait_until_idle()
+    with sent(slow, {**ENDLESS, "prompt": [7] * 4000, "max_tokens": 90}):
+        slow.wait_for("stemcache_requests_running", 1)
+    after = slow.wait_until_idle()
+    assert after["stemcache_cancelled_requests_total"] == (
+        before["stemcache_cancelled_requests_total"] + 1
+    )
+    assert after["stemcache_completion_tokens_total"] == before["stemcache_completion_tokens_total"]
+    assert after["stemcache_requests_total{client_left}"] >= 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_leaves_during_its_answer_frees_its_pages(slow: LiveServer, stream: bool):
+    """A disconnect during the answer cancels in the engine, streamed or not."""
+    before = slow.wait_until_idle()
+    with sent(slow, {**ENDLESS, "stream": stream, "n": 2}) as connection:
+        if stream:
+            assert connection.recv(1)
+        slow.wait_for("stemcache_requests_running", 1)
+    after = slow.wait_until_idle()
+    cancelled = "stemcache_cancelled_requests_total"
+    assert after[cancelled] == before[cancelled] + 2
+    assert after["stemcache_completion_tokens_total"] < 6000
+
+
+def test_a_full_queue_is_a_503_at_once(slow: LiveServer):
+    """One runs, two wait, the next is refused with Retry-After; those who wait are answered."""
+    slow.wait_until_idle()
+    short = {**ENDLESS, "max_tokens": 3}
+    with sent(slow, {**ENDLESS, "stream": True}) as running:
+        assert running.recv(1)
+        with sent(slow, short) as first, sent(slow, short) as second:
+            slow.wait_for("stemcache_requests_waiting", 2)
+            response = httpx.post(f"{slow.url}/v1/completions", json=short)
+            assert response.status_code == 503
+            assert response.headers["retry-after"] == "1"
+            error = response.json()["error"]
+            assert error["message"] == ("2 requests wait, and the queue takes 2; try again later")
+            assert (error["type"], error["code"]) == ("service_unavailable_error", "queue_full")
+            running.close()
+            for connection in (first, second):
+                assert answer(connection)[0] == 200
+    assert slow.wait_until_idle()["stemcache_requests_total{busy}"] == 1
+
+
+def test_a_reader_that_stops_reading_delays_nobody(slow: LiveServer):
+    """Its tokens, bounded by max_tokens, wait for it; the engine goes on with others."""
+    slow.wait_until_idle()
+    with sent(slow, {**ENDLESS, "stream": True, "logprobs": 20}) as lazy:
+        slow.wait_for("stemcache_requests_running", 1)
+        response = httpx.post(
+            f"{slow.url}/v1/completions", json={**ENDLESS, "max_tokens": 3}, timeout=60
+        )
+        assert response.status_code == 200
+        _, _, body = answer(lazy)
+    *events, done = body.decode().removesuffix("\n\n").split("\n\n")
+    assert done == "data: [DONE]"
+    choices = [json.loads(event.removeprefix("data: "))["choices"][0] for event in events]
+    assert sum(len(choice["logprobs"]["tokens"]) for choice in choices) == 3000
+    slow.wait_until_idle()
+
+
+def test_sigterm_lets_running_requests_finish():
+    """What runs is answered whole, what is new is refused with Retry-After, the exit code is 0."""
+    with serve("--chunk-tokens", "1") as server:
+        body = {**ENDLESS, "max_tokens": 1500}
+        with (
+            sent(server, {**body, "stream": True}) as stream,
+            sent(server, body) as whole,
+            httpx.Client() as kept,
+        ):
+            assert kept.get(f"{server.url}/health").json() == {"status": "ok"}
+            assert stream.recv(1)
+            server.wait_for("stemcache_requests_running", 2)
+            server.process.send_signal(signal.SIGTERM)
+            while kept.get(f"{server.url}/health").status_code == 200:
+                pass
+            assert kept.get(f"{server.url}/health").json() == {"status": "draining"}
+            refused = kept.post(f"{server.url}/v1/completions", json=body)
+            assert refused.status_code == 503
+            assert refused.headers["retry-after"] == "5"
+            assert "the server is shutting down; send the request to another" in refused.text
+            status, _, content = answer(whole)
+            assert status == 200
+            assert json.loads(content)["usage"]["completion_tokens"] == 1500
+            assert stream.makefile("rb").read().endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n")
+        assert server.process.wait(60) == 0
+
+
+def test_after_the_grace_running_requests_end_with_an_error():
+    """A stream ends with an error event, a whole answer is a 503, and the exit code is 0."""
+    with serve("--chunk-tokens", "1", "--grace", "0.05", "--max-running", "40") as server:
+        body = {**ENDLESS, "n": 40}
+        with sent(server, {**body, "stream": True}) as stream, sent(server, body) as whole:
+            assert stream.recv(1)
+            server.wait_for("stemcache_requests_waiting", 40)
+            server.process.send_signal(signal.SIGTERM)
+            status, headers, content = answer(whole)
+            message = "the server is shutting down and the answer took longer than its --grace"
+            assert status == 503
+            assert headers["retry-after"] == "5"
+            assert message in content.decode()
+            last = stream.makefile("rb").read().decode().split("data: ")[-1]
+            assert message in last
+            assert '"code":"shutting_down"' in last
+        assert server.process.wait(60) == 0
+
+
+def test_a_second_signal_ends_the_grace():
+    """A hurried user need not wait for what runs."""
+    with serve("--chunk-tokens", "1", "--max-running", "1") as server:
+        with sent(server, {**ENDLESS, "n": 60}) as whole:
+            server.wait_for("stemcache_requests_running", 1)
+            server.process.send_signal(signal.SIGTERM)
+            while httpx.get(f"{server.url}/health").status_code == 200:
+                pass
+            server.process.send_signal(signal.SIGINT)
+            assert answer(whole)[0] == 503
+        assert server.process.wait(60) == 0
+
+
+def _worker(server: LiveServer) -> int:
+    """The engine's process: the child that is no resource tracker."""
+    pid = server.process.pid
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
+        children = [int(child) for child in file.read().split()]
+    for child in children:
+        with open(f"/proc/{child}/cmdline", encoding="utf-8") as file:
+            if "spawn_main" in file.read():
+                return child
+    raise AssertionError(f"no engine among {children}")
+
+
+def test_a_dead_engine_fails_its_requests_and_ends_the_server():
+    """Running requests get a 500 that says so, and the exit code tells a supervisor."""
+    with serve("--chunk-tokens", "1", "--max-running", "1") as server:
+        with (
+            sent(server, {**ENDLESS, "n": 40}) as whole,
+            sent(server, {**ENDLESS, "stream": True}) as waiting,
+        ):
+            server.wait_for("stemcache_requests_waiting", 40)
+            os.kill(_worker(server), signal.SIGKILL)
+            for connection in (whole, waiting):
+                status, _, content = answer(connection)
+                assert status == 500
+                error = json.loads(content)["error"]
+                assert error["message"].startswith("the engine's process has ended; restart")
+                assert (error["type"], error["code"]) == ("server_error", "engine_error")
+        assert server.process.wait(60) == 1
+
+
+def test_a_dead_server_takes_its_engine_along():
+    """The engine ends when the other end of its socket is gone, even in the middle of work."""
+    with serve("--chunk-tokens", "1", "--max-running", "1") as server:
+        worker = os.pidfd_open(_worker(server))
+        with sent(server, {**ENDLESS, "n": 40}):
+            server.wait_for("stemcache_requests_running", 1)
+            server.process.kill()
+            server.process.wait()
+        signal_when_dead = os.fdopen(worker)
+        with signal_when_dead:
+            import select  # noqa: PLC0415
+
+            assert select.select([worker], [], [], 30)[0]
+
+
+def test_ten_thousand_requests_leave_nothing_behind():
+    """Pages return, memory does not grow, and no answer is lost over 10,000 requests."""
+    total, connections = 10_000, 50
+    with serve("--kv-memory", "256KiB", "--log-level", "warning") as server:
+
+        async def client(numbers: Iterator[int], statuses: list[int]) -> None:
+            host, port = server.url.removeprefix("http://").split(":")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            for number in numbers:
+                # Shared beginnings, different ends; some are streamed, some are wrong.
+                body = {
+                    "model": "toy" if number % 17 else "none",
+                    "prompt": f"Request of group {number % 5}. " * 3 + str(number),
+                    "max_tokens": 2 + number % 3,
+                    "stream": number % 2 == 0,
+                }
+                content = json.dumps(body).encode()
+                writer.write(
+                    b"POST /v1/completions HTTP/1.1\r\nhost: toy\r\n"
+                    b"content-length: %d\r\n\r\n%b" % (len(content), content)
+                )
+                head = await reader.readuntil(b"\r\n\r\n")
+                statuses.append(int(head.split()[1]))
+                if b"transfer-encoding: chunked" in head:
+                    await reader.readuntil(b"0\r\n\r\n")
+                else:
+                    length = int(head.split(b"content-length: ")[1].split()[0])
+                    await reader.readexactly(length)
+            writer.close()
+            await writer.wait_closed()
+
+        async def run(count: int) -> list[int]:
+            numbers, statuses = iter(range(count)), list[int]()
+            await asyncio.gather(*(client(numbers, statuses) for _ in range(connections)))
+            return statuses
+
+        def memory() -> int:
+            pids = (server.process.pid, _worker(server))
+            sizes = []
+            for pid in pids:
+                with open(f"/proc/{pid}/statm", encoding="utf-8") as file:
+                    sizes.append(int(file.read().split()[1]) * 4096)
+            return sum(sizes)
+
+        asyncio.run(run(2000))
+        before = memory()
+        statuses = asyncio.run(run(total))
+        assert statuses.count(404) == len(range(0, total, 17))
+        assert statuses.count(200) == total - statuses.count(404)
+        metrics = server.wait_until_idle()
+        assert memory() - before < 20_000_000
+        admitted = metrics["stemcache_admitted_requests_total"]
+        assert admitted == metrics["stemcache_requests_total{answered}"]
+        assert metrics["stemcache_evicted_blocks_total"] > 0
+        reset = httpx.post(f"{server.url}/reset_prefix_cache").json()
+        assert reset["success"]
+        metrics = server.metrics()
+        assert metrics["stemcache_pages{free}"] == metrics["stemcache_pages_capacity"]
