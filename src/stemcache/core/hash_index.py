@@ -224,14 +224,16 @@ class HashIndex(Generic[V, S]):
                 children[above.key] = children.get(above.key, 0) + 1
                 pins[above.key] = pins.get(above.key, 0) + block.pins
         queued = {node.key: rank for node, rank in self._leaves.entries()}
+        leaves = 0
         for key, block in self._table.items():
             assert block.children == children.get(key, 0), f"{key.hex()} miscounts its children"
             assert block.pins >= pins.get(key, 0), f"{key.hex()} misses pins of its descendants"
             leaf = not block.children and not block.pins
+            leaves += leaf
             rank = self._policy.rank(block.state)
             assert not leaf or queued.get(key) == rank, f"leaf {key.hex()} is queued wrongly"
             assert leaf or key not in queued, f"{key.hex()} is queued but not a free leaf"
-        assert len(queued) == len(self._leaves), "the heap holds blocks that left"
+        assert leaves == len(queued) == len(self._leaves), "the heap holds blocks that left"
         pinned = sum(1 for block in self._table.values() if block.pins)
         assert pinned == self._pinned, f"{pinned} blocks are pinned, {self._pinned} counted"
 
