@@ -34,6 +34,7 @@ class Trio:
     def __post_init__(self) -> None:
         self.twin = Twin(self.policy)
         self.keys: dict[str, set[BlockKey]] = {"hash": set(), "radix": set()}
+        self.parents: dict[BlockKey, BlockKey | None] = {}
         self.hash: HashIndex[int, object] = HashIndex(
             block_size=self.block_size,
             policy=evict.make(self.policy),
@@ -54,10 +55,17 @@ class Trio:
             assert len(event.tokens) == 4 * self.block_size * len(event.keys)
             assert len(event.extras) == len(event.keys)
             self.keys[form] |= set(event.keys)
+            self.parents |= zip(event.keys, (event.parent, *event.keys), strict=False)
         else:
             assert isinstance(event, Removed)
             assert set(event.keys) <= self.keys[form]
-            self.keys[form] -= set(event.keys)
+            assert len(set(event.keys)) == len(event.keys)
+            gone: set[BlockKey] = set()
+            for key in event.keys:
+                assert self.parents[key] not in gone, "a block left before one that follows it"
+                gone.add(key)
+            self.keys[form] -= gone
+            assert all(self.parents[key] not in gone for key in self.keys[form])
 
     def chain(self) -> Chain:
         """A chain that often shares a prefix with an earlier one."""

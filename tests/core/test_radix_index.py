@@ -1,12 +1,15 @@
 """What is particular to the tree: its shape, that it hashes nothing, what its check finds."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from random import Random
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
+from stemcache.core.hash_index import HashIndex
 from stemcache.core.hashing import BlockKey
+from stemcache.core.index import PrefixIndex, Rank, Stamp
 from stemcache.core.radix_index import RadixIndex
 from stemcache.core.radix_run import Run
 from stemcache.core.tokens import Chain
@@ -222,3 +225,57 @@ def test_check_names_what_is_broken() -> None:
     assert "the heap holds runs that left" == damage(leave)
     assert "6 blocks stand in the tree, 9 counted" == damage(count)
     assert "2 blocks are pinned, 9 counted" == damage(count_pins)
+
+
+class Heavy(NamedTuple):
+    """How many blocks stood behind a block, itself included, and when one was last used."""
+
+    blocks: int
+    last: int
+
+
+class Weigh:
+    """A policy whose states grow with every descendant that leaves; no policy of ours does that."""
+
+    name = "weigh"
+
+    def inserted(self, stamp: Stamp) -> Heavy:
+        return Heavy(1, stamp.seq)
+
+    def used(self, state: Heavy, stamp: Stamp) -> Heavy:
+        return Heavy(state.blocks, stamp.seq)
+
+    def inherited(self, state: Heavy, child: Heavy) -> Heavy:
+        return Heavy(state.blocks + child.blocks, max(state.last, child.last))
+
+    def evicted(self, state: Heavy) -> None:
+        pass
+
+    def rank(self, state: Heavy) -> Rank:
+        return state
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_any_policy_sees_what_it_would_see_of_a_table(seed: int) -> None:
+    """Where ranks change as a run shrinks, its blocks go one by one, in the table's order."""
+    random = Random(seed)
+    forms: list[PrefixIndex[int]] = [
+        HashIndex[int, Heavy](block_size=1, policy=Weigh()),
+        RadixIndex[int, Heavy](block_size=1, policy=Weigh()),
+    ]
+    for step in range(60):
+        text = [random.randint(0, 1) for _ in range(random.randint(1, 8))]
+        some = Chain(text, block_size=1, namespace=b"n")
+        for form in forms:
+            form.insert(some, [100 * step + at for at in range(len(text))], now=0.0)
+            form.pin(some, now=0.0, max_blocks=step % 5).release()
+        if random.random() < 0.3:
+            top = Chain(text[: random.randint(1, 8)], block_size=1, namespace=b"n")
+            left, right = ({victim.value for victim in form.remove(top).removed} for form in forms)
+
+            assert left == right
+        blocks = random.randint(0, 12)
+        left_out, right_out = ([victim.value for victim in form.evict(blocks)] for form in forms)
+
+        assert left_out == right_out
+        forms[1].check()
