@@ -1,0 +1,1 @@
+"""Whether answers change when their prefix comes from the cache."""

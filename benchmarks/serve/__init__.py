@@ -1,0 +1,1 @@
+"""What a served request costs, cold and warm, beside stock transformers."""
