@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -30,13 +31,13 @@ def check(response: httpx.Response, status: int, message: str) -> dict[str, Any]
          "the model 'gpt-9' is not served here; use 'toy'"),
         ("completions", {**TEXT, "model": "gpt-9"}, 404, "model_not_found", "'gpt-9'"),
         ("chat/completions", {**CHAT, "max_tokens": 4096}, 400, "context_length_exceeded",
-         "the prompt has 20 tokens and max_tokens is 4096, and both may have 4096 together; "
-         "lower max_tokens to 4076 or shorten the prompt"),
+         ("the prompt has 20 tokens and max_tokens is 4096, and both may have 4096 together; "
+         "lower max_tokens to 4076 or shorten the prompt")),
         ("completions", {**TEXT, "prompt": [1] * 4096}, 400, "context_length_exceeded",
          "the prompt has 4096 tokens, and prompt and answer may have 4096 together; shorten it"),
         ("completions", {**TEXT, "prompt": "x" * 100_000}, 400, "context_length_exceeded",
-         "the text has 100000 characters, which are at least 100000 tokens, and prompt and answer "
-         "may have 4096 together; shorten it"),
+         ("the text has 100000 characters, which are at least 100000 tokens, and prompt and answer "
+         "may have 4096 together; shorten it")),
         ("completions", {**TEXT, "prompt": ""}, 400, None,
          "prompt is empty; send at least one token"),
         ("completions", {**TEXT, "prompt": [1, 257]}, 400, None,
@@ -60,20 +61,20 @@ def check(response: httpx.Response, status: int, message: str) -> dict[str, Any]
 )  # fmt: skip
 def test_what_cannot_be_answered_is_refused_and_why(
     toy: LiveServer, path: str, body: dict[str, Any], status: int, code: str | None, message: str
-):
+) -> None:
     """Each refusal has OpenAI's shape, status and code, and a message that says what to do."""
     error = check(httpx.post(f"{toy.url}/v1/{path}", json=body), status, message)
     assert error["code"] == code
     assert error["type"] == "invalid_request_error"
 
 
-def test_malformed_json_is_refused_with_its_position(toy: LiveServer):
+def test_malformed_json_is_refused_with_its_position(toy: LiveServer) -> None:
     """The message says where the JSON ends to be JSON."""
     response = httpx.post(f"{toy.url}/v1/completions", content=b'{"model": "toy",}')
     check(response, 400, "trailing comma in object at line 1 column 17 (byte 16)")
 
 
-def test_unknown_paths_and_methods_have_openais_shape(toy: LiveServer):
+def test_unknown_paths_and_methods_have_openais_shape(toy: LiveServer) -> None:
     """A wrong path is a 404 that lists the right ones; a wrong method a 405 with Allow."""
     error = check(httpx.get(f"{toy.url}/v1/engines"), 404, "nothing is at /v1/engines; use one of")
     assert error["code"] == "unknown_url"
@@ -83,7 +84,7 @@ def test_unknown_paths_and_methods_have_openais_shape(toy: LiveServer):
     check(httpx.get(f"{toy.url}/health/"), 404, "nothing is at /health/")
 
 
-def test_official_client_raises_its_own_errors(client: OpenAI):
+def test_official_client_raises_its_own_errors(client: OpenAI) -> None:
     """Status and code arrive as the client's exception."""
     with pytest.raises(openai.BadRequestError) as caught:
         client.completions.create(model="toy", prompt="x", max_tokens=5000)
@@ -91,7 +92,7 @@ def test_official_client_raises_its_own_errors(client: OpenAI):
     assert caught.value.param == "max_tokens"
 
 
-def test_a_body_of_fifty_megabytes_is_refused_without_holding_it(toy: LiveServer):
+def test_a_body_of_fifty_megabytes_is_refused_without_holding_it(toy: LiveServer) -> None:
     """The answer is a 413 that the client gets to read; the server does not grow by the body."""
     before = _peak_memory(toy)
     body = b'{"model": "toy", "prompt": "' + b"x" * 50_000_000 + b'"}'
@@ -105,12 +106,12 @@ def test_a_body_of_fifty_megabytes_is_refused_without_holding_it(toy: LiveServer
 
 def _peak_memory(server: LiveServer) -> int:
     """Most bytes that the server's process ever held."""
-    with open(f"/proc/{server.process.pid}/status", encoding="utf-8") as file:
-        (line,) = (line for line in file if line.startswith("VmHWM"))
+    lines = Path(f"/proc/{server.process.pid}/status").read_text().splitlines()
+    (line,) = (line for line in lines if line.startswith("VmHWM"))
     return int(line.split()[1]) * 1024
 
 
-def test_the_key_is_asked_for():
+def test_the_key_is_asked_for() -> None:
     """Without the key, or with another, everything but /health is a 401."""
     with serve(STEMCACHE_API_KEY="right") as server:
         assert httpx.get(f"{server.url}/health").status_code == 200

@@ -11,7 +11,7 @@ GO_ON: Any = {"extra_body": {"ignore_eos": True}}
 HELLO: Any = [{"role": "user", "content": "Hello"}]
 
 
-def test_a_chat_answer_has_text_usage_and_a_reason(client: OpenAI):
+def test_a_chat_answer_has_text_usage_and_a_reason(client: OpenAI) -> None:
     """The official client reads a whole answer with all that OpenAI puts into one."""
     answer = client.chat.completions.create(model="toy", messages=HELLO, max_tokens=7, **GO_ON)
     (choice,) = answer.choices
@@ -28,7 +28,7 @@ def test_a_chat_answer_has_text_usage_and_a_reason(client: OpenAI):
     assert answer.usage.prompt_tokens_details.cached_tokens is not None
 
 
-def test_a_stream_says_what_the_whole_answer_says(client: OpenAI):
+def test_a_stream_says_what_the_whole_answer_says(client: OpenAI) -> None:
     """The same seed streamed gives the same text, the same reason and the same usage."""
     ask: Any = {"model": "toy", "messages": HELLO, "max_tokens": 50, "seed": 5, **GO_ON}
     whole = client.chat.completions.create(**ask)
@@ -47,7 +47,7 @@ def test_a_stream_says_what_the_whole_answer_says(client: OpenAI):
     assert len({c.id for c in chunks}) == 1
 
 
-def test_without_being_asked_a_stream_has_no_usage(toy: LiveServer):
+def test_without_being_asked_a_stream_has_no_usage(toy: LiveServer) -> None:
     """`usage` is absent from every event, and the stream ends with [DONE]."""
     body = {"model": "toy", "messages": HELLO, "max_tokens": 3, "stream": True}
     text = httpx.post(f"{toy.url}/v1/chat/completions", json=body).text
@@ -56,7 +56,7 @@ def test_without_being_asked_a_stream_has_no_usage(toy: LiveServer):
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_completions_of_text(client: OpenAI, stream: bool):
+def test_completions_of_text(client: OpenAI, stream: Any) -> None:
     """Sixteen tokens are the default, as OpenAI has it."""
     answer: Any = client.completions.create(model="toy", prompt="Once", stream=stream, **GO_ON)
     chunks = list(answer) if stream else [answer]
@@ -67,7 +67,7 @@ def test_completions_of_text(client: OpenAI, stream: bool):
         assert answer.usage.completion_tokens == 16
 
 
-def test_a_prompt_of_tokens_is_the_prompt_of_their_text(client: OpenAI):
+def test_a_prompt_of_tokens_is_the_prompt_of_their_text(client: OpenAI) -> None:
     """Ids and text of one prompt give one answer, several prompts in the order they were sent."""
     ids = list(b"Once upon")
     ask: Any = {"model": "toy", "temperature": 0, "max_tokens": 5}
@@ -80,7 +80,7 @@ def test_a_prompt_of_tokens_is_the_prompt_of_their_text(client: OpenAI):
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_n_choices_differ_and_the_prompt_counts_once(client: OpenAI, stream: bool):
+def test_n_choices_differ_and_the_prompt_counts_once(client: OpenAI, stream: Any) -> None:
     """Each choice has a seed of its own; asked for again, they are the same."""
     ask: Any = {"model": "toy", "messages": HELLO, "n": 3, "seed": 9, "max_tokens": 12, **GO_ON}
     first = client.chat.completions.create(**ask)
@@ -101,7 +101,7 @@ def test_n_choices_differ_and_the_prompt_counts_once(client: OpenAI, stream: boo
         assert [choice.message.content for choice in again.choices] == texts
 
 
-def test_chat_logprobs_have_openais_shape(client: OpenAI):
+def test_chat_logprobs_have_openais_shape(client: OpenAI) -> None:
     """One entry a token with its bytes, the most probable alternatives first."""
     answer = client.chat.completions.create(
         model="toy", messages=HELLO, max_tokens=6, logprobs=True, top_logprobs=3, **GO_ON
@@ -119,7 +119,7 @@ def test_chat_logprobs_have_openais_shape(client: OpenAI):
         assert top == sorted(top, reverse=True)
 
 
-def test_completion_logprobs_have_openais_shape(client: OpenAI):
+def test_completion_logprobs_have_openais_shape(client: OpenAI) -> None:
     """Four lists of equal length, streamed or not."""
     ask: Any = {
         "model": "toy",
@@ -145,7 +145,7 @@ def test_completion_logprobs_have_openais_shape(client: OpenAI):
     assert streamed == logprobs.text_offset
 
 
-def test_a_stop_string_ends_the_answer_before_it(client: OpenAI):
+def test_a_stop_string_ends_the_answer_before_it(client: OpenAI) -> None:
     """Nothing of it is shown, the reason is stop, and the engine stops too."""
     ask: Any = {"model": "toy", "prompt": "Hello", "temperature": 0, "max_tokens": 40, **GO_ON}
     text = client.completions.create(**ask).choices[0].text
@@ -161,13 +161,13 @@ def test_a_stop_string_ends_the_answer_before_it(client: OpenAI):
     assert streamed == cut.choices[0].text
 
 
-def test_the_models_own_end_is_a_stop(client: OpenAI):
+def test_the_models_own_end_is_a_stop(client: OpenAI) -> None:
     """The toy model ends an answer by a token of its own; chat answers have no other limit."""
     answer = client.chat.completions.create(model="toy", messages=HELLO, temperature=0)
     assert answer.choices[0].finish_reason == "stop"
 
 
-def test_a_shared_beginning_is_reported_as_cached(client: OpenAI):
+def test_a_shared_beginning_is_reported_as_cached(client: OpenAI) -> None:
     """The second question behind one system prompt finds all its whole blocks."""
     system = "You are a test of caches. " * 20
     cached = []
@@ -184,7 +184,7 @@ def test_a_shared_beginning_is_reported_as_cached(client: OpenAI):
     assert cached == [0, shared // 16 * 16]
 
 
-def test_a_salt_keeps_tenants_apart(client: OpenAI):
+def test_a_salt_keeps_tenants_apart(client: OpenAI) -> None:
     """A prompt cached for one salt is not found with another, or without one."""
     ask: Any = {"model": "toy", "prompt": "A secret of one tenant. " * 10, "max_tokens": 1}
 
@@ -200,7 +200,7 @@ def test_a_salt_keeps_tenants_apart(client: OpenAI):
     assert cached() == 0
 
 
-def test_any_text_is_a_prompt(client: OpenAI):
+def test_any_text_is_a_prompt(client: OpenAI) -> None:
     """Any characters go in, and what comes out is text that JSON can carry."""
     for text in ("😀 👩‍👩‍👧", "日本語", "\u0000\u2028\ufeff", "<|im_end|>{{ 7 }}"):
         answer = client.chat.completions.create(
@@ -210,7 +210,7 @@ def test_any_text_is_a_prompt(client: OpenAI):
         assert answer.usage.prompt_tokens == len(f"user: {text}\nassistant: ".encode())
 
 
-def test_models_are_listed(client: OpenAI):
+def test_models_are_listed(client: OpenAI) -> None:
     """The served model, alone and in the list."""
     assert [model.id for model in client.models.list()] == ["toy"]
     assert client.models.retrieve("toy").owned_by == "stemcache"
@@ -219,7 +219,7 @@ def test_models_are_listed(client: OpenAI):
     assert caught.value.code == "model_not_found"
 
 
-def test_many_asynchronous_requests_at_once(toy: LiveServer):
+def test_many_asynchronous_requests_at_once(toy: LiveServer) -> None:
     """Streams and whole answers side by side each get their own answer."""
 
     async def ask(client: AsyncOpenAI, number: int) -> tuple[str, str]:

@@ -4,8 +4,8 @@ import httpx
 from live_server import LiveServer
 
 
-def test_tokenize_and_detokenize_are_inverse(toy: LiveServer):
-    """vLLM's shapes: ids, count and the context's length; and back."""
+def test_tokenize_and_detokenize_are_inverse(toy: LiveServer) -> None:
+    """The shapes are vLLM's: ids, count and the context's length; and back."""
     answer = httpx.post(f"{toy.url}/tokenize", json={"model": "toy", "prompt": "añb"}).json()
     assert answer == {
         "tokens": [97, 195, 177, 98],
@@ -17,7 +17,7 @@ def test_tokenize_and_detokenize_are_inverse(toy: LiveServer):
     assert back == {"prompt": "añb"}
 
 
-def test_conversations_are_tokenized_as_chat_does_it(toy: LiveServer):
+def test_conversations_are_tokenized_as_chat_does_it(toy: LiveServer) -> None:
     """The template is applied; the beginning of the answer can be left away."""
     body = {"messages": [{"role": "user", "content": "hi"}], "return_token_strs": True}
     whole = httpx.post(f"{toy.url}/tokenize", json=body).json()
@@ -27,20 +27,20 @@ def test_conversations_are_tokenized_as_chat_does_it(toy: LiveServer):
     assert "".join(without["token_strs"]) == "user: hi\n"
 
 
-def test_tokens_outside_the_vocabulary_are_refused(toy: LiveServer):
+def test_tokens_outside_the_vocabulary_are_refused(toy: LiveServer) -> None:
     """The message says where the vocabulary ends."""
     response = httpx.post(f"{toy.url}/detokenize", json={"tokens": [300]})
     assert response.status_code == 400
     assert "tokens holds token 300, and the vocabulary ends at 256" in response.text
 
 
-def test_health_is_ok(toy: LiveServer):
+def test_health_is_ok(toy: LiveServer) -> None:
     """While requests are taken."""
     response = httpx.get(f"{toy.url}/health")
     assert (response.status_code, response.json()) == (200, {"status": "ok"})
 
 
-def test_a_reset_empties_the_cache(toy: LiveServer):
+def test_a_reset_empties_the_cache(toy: LiveServer) -> None:
     """All idle blocks go, the answer says how many, and the same prompt is computed anew."""
     body: dict[str, Any] = {"model": "toy", "prompt": "Something to forget. " * 10, "max_tokens": 1}
 
@@ -57,7 +57,7 @@ def test_a_reset_empties_the_cache(toy: LiveServer):
     assert cached() == 0
 
 
-def test_metrics_agree_with_usage(toy: LiveServer):
+def test_metrics_agree_with_usage(toy: LiveServer) -> None:
     """What one request's usage says is what the counters rose by; prompt = cached + computed."""
     body: dict[str, Any] = {
         "model": "toy",
@@ -86,7 +86,7 @@ def test_metrics_agree_with_usage(toy: LiveServer):
     assert rise("steps_total") > 0
 
 
-def test_each_request_leaves_one_line_without_its_text(toy: LiveServer):
+def test_each_request_leaves_one_line_without_its_text(toy: LiveServer) -> None:
     """The line has id, status, tokens and times; neither prompt nor salt."""
     body: dict[str, Any] = {
         "model": "toy",

@@ -74,27 +74,27 @@ def by_token(tokenizer: FileTokenizer, tokens: list[int]) -> str:
 
 
 @pytest.mark.parametrize("text", SAMPLES)
-def test_token_by_token_is_the_text(gpt: FileTokenizer, llama: FileTokenizer, text: str):
+def test_token_by_token_is_the_text(gpt: FileTokenizer, llama: FileTokenizer, text: str) -> None:
     """The bytes of the tokens, joined, are the text that was encoded, in both families."""
     for tokenizer in (gpt, llama):
         assert by_token(tokenizer, tokenizer.encode(text, add_special_tokens=False)) == text
 
 
 @given(st.text(max_size=60))
-def test_any_text_comes_back(gpt: FileTokenizer, text: str):
+def test_any_text_comes_back(gpt: FileTokenizer, text: str) -> None:
     """Whatever the text, its tokens spell it."""
     plain = text.replace("<|end|>", "")
     assert by_token(gpt, gpt.encode(plain, add_special_tokens=False)) == plain
 
 
 @given(st.lists(st.integers(0, 300), max_size=30))
-def test_any_tokens_read_as_tokenizers_reads_them(gpt: FileTokenizer, tokens: list[int]):
+def test_any_tokens_read_as_tokenizers_reads_them(gpt: FileTokenizer, tokens: list[int]) -> None:
     """Bytes that are no characters become U+FFFD just where the whole decoding has them."""
     known = [token for token in tokens if gpt.token_bytes(token)]
     assert by_token(gpt, known) == gpt.decode(known)
 
 
-def test_special_tokens_are_read_and_not_shown(gpt: FileTokenizer):
+def test_special_tokens_are_read_and_not_shown(gpt: FileTokenizer) -> None:
     """A text that spells one yields it; answers leave it out; decoding names it."""
     tokens = gpt.encode("a<|end|>b", add_special_tokens=False)
     assert len(tokens) == 3
@@ -104,18 +104,18 @@ def test_special_tokens_are_read_and_not_shown(gpt: FileTokenizer):
     assert "<|end|>" in gpt.decode(tokens)
 
 
-def test_added_tokens_that_are_not_special_are_shown(gpt: FileTokenizer):
+def test_added_tokens_that_are_not_special_are_shown(gpt: FileTokenizer) -> None:
     """Only special ones are left out."""
     assert by_token(gpt, gpt.encode("a<tool>b", add_special_tokens=False)) == "a<tool>b"
 
 
-def test_ids_beyond_the_file_add_nothing(gpt: FileTokenizer):
+def test_ids_beyond_the_file_add_nothing(gpt: FileTokenizer) -> None:
     """A model's vocabulary may be padded beyond its tokenizer's."""
     assert gpt.token_bytes(10**6) == b""
     assert not gpt.is_special(10**6)
 
 
-def test_the_longest_token_bounds_a_text(gpt: FileTokenizer, llama: FileTokenizer):
+def test_the_longest_token_bounds_a_text(gpt: FileTokenizer, llama: FileTokenizer) -> None:
     """Byte-level vocabularies bound how few tokens a text can be; others do not."""
     longest = gpt.longest_token_bytes
     assert longest is not None
@@ -125,13 +125,13 @@ def test_the_longest_token_bounds_a_text(gpt: FileTokenizer, llama: FileTokenize
     assert llama.longest_token_bytes is None
 
 
-def test_a_directory_without_a_tokenizer_is_refused(tmp_path: Path):
+def test_a_directory_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
     """The message says what is missing and where."""
     with pytest.raises(ModelError, match=r"no tokenizer.json in .*; give a directory that has one"):
         FileTokenizer(tmp_path)
 
 
-def test_a_broken_file_is_refused(tmp_path: Path):
+def test_a_broken_file_is_refused(tmp_path: Path) -> None:
     """The message says which file."""
     (tmp_path / "tokenizer.json").write_text("{}")
     with pytest.raises(
@@ -140,7 +140,7 @@ def test_a_broken_file_is_refused(tmp_path: Path):
         FileTokenizer(tmp_path)
 
 
-def test_an_unknown_family_is_refused(tmp_path: Path):
+def test_an_unknown_family_is_refused(tmp_path: Path) -> None:
     """A vocabulary whose bytes cannot be known is not guessed at."""
     inner = Tokenizer(models.WordPiece(vocab={"[UNK]": 0}, unk_token="[UNK]"))
     inner.decoder = decoders.WordPiece()
@@ -151,7 +151,7 @@ def test_an_unknown_family_is_refused(tmp_path: Path):
 
 def test_without_the_package_the_error_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+) -> None:
     """The base install has no tokenizers."""
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     (tmp_path / "tokenizer.json").write_text(json.dumps({"version": "1.0"}))

@@ -31,7 +31,7 @@ def expected(stops: list[str], text: str) -> tuple[str, bool]:
 @given(st.lists(st.text("ab#", min_size=1, max_size=5), max_size=4), TEXT, st.data())
 def test_any_cutting_gives_what_the_whole_text_gives(
     stops: list[str], text: str, data: st.DataObject
-):
+) -> None:
     """However the text is cut into pieces, the same text comes out and the same stop is found."""
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
     pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
@@ -41,7 +41,7 @@ def test_any_cutting_gives_what_the_whole_text_gives(
 
 
 @given(st.text("ab#", min_size=1, max_size=5), TEXT)
-def test_only_a_possible_beginning_is_held_back(stop: str, text: str):
+def test_only_a_possible_beginning_is_held_back(stop: str, text: str) -> None:
     """What is held back is the longest end of the text that begins the stop string."""
     matcher = StopMatcher([stop])
     stopped = matcher.feed(text)
@@ -51,12 +51,12 @@ def test_only_a_possible_beginning_is_held_back(stop: str, text: str):
         assert len(held) == max(ends)
 
 
-def test_without_stop_strings_all_text_passes():
+def test_without_stop_strings_all_text_passes() -> None:
     """Nothing is held back."""
     assert run([], ["a", "", "b"]) == ("ab", False)
 
 
-def test_a_stop_string_may_span_many_pieces():
+def test_a_stop_string_may_span_many_pieces() -> None:
     """The beginning that was held back is never shown."""
     matcher = StopMatcher(["\n\nUser:"])
     texts = [matcher.feed(piece).text for piece in ("Hello", "\n", "\nUs", "er")]
@@ -65,13 +65,13 @@ def test_a_stop_string_may_span_many_pieces():
     assert (last.text, last.found) == ("", True)
 
 
-def test_a_false_alarm_is_given_out():
+def test_a_false_alarm_is_given_out() -> None:
     """What was held back comes once it cannot become the stop string."""
     matcher = StopMatcher(["STOP"])
     assert [matcher.feed(piece).text for piece in ("ST", "ST", "X")] == ["", "ST", "STX"]
 
 
-def test_an_empty_stop_string_is_our_mistake():
+def test_an_empty_stop_string_is_our_mistake() -> None:
     """The wire refuses it before."""
     with pytest.raises(AssertionError, match="an empty stop string"):
         StopMatcher([""])

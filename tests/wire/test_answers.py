@@ -32,7 +32,7 @@ def chunk(**fields: object) -> dict[str, object]:
     return decoded
 
 
-def test_an_event_is_one_line_with_openais_fields():
+def test_an_event_is_one_line_with_openais_fields() -> None:
     """Line breaks in the text stay inside the JSON."""
     assert chunk() == {
         "id": "i",
@@ -46,7 +46,7 @@ def test_an_event_is_one_line_with_openais_fields():
     }
 
 
-def test_usage_is_absent_null_or_there():
+def test_usage_is_absent_null_or_there() -> None:
     """Absent unless asked for; null before the last chunk; then the figures."""
     assert "usage" not in chunk()
     assert chunk(usage=None)["usage"] is None
@@ -64,7 +64,7 @@ def test_usage_is_absent_null_or_there():
     }
 
 
-def test_errors_have_openais_types_and_codes():
+def test_errors_have_openais_types_and_codes() -> None:
     """The type follows the status, the code the kind of refusal."""
     assert error_answer(400, "m", param="p").error.type == "invalid_request_error"
     assert error_answer(401, "m").error.type == "authentication_error"

@@ -40,7 +40,7 @@ class Body(msgspec.Struct):
         (b"[" * 100_000, "the request body nests too deep; send flatter JSON"),
     ],
 )
-def test_malformed_json_is_refused_with_its_position(raw: bytes, message: str):
+def test_malformed_json_is_refused_with_its_position(raw: bytes, message: str) -> None:
     """What is not a JSON object is refused, saying where it stops being one."""
     with pytest.raises(RequestError) as caught:
         decode_object(raw)
@@ -48,13 +48,13 @@ def test_malformed_json_is_refused_with_its_position(raw: bytes, message: str):
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_decode_or_are_refused(raw: bytes):
+def test_any_bytes_decode_or_are_refused(raw: bytes) -> None:
     """No body, whatever its bytes, raises anything but RequestError."""
     with contextlib.suppress(RequestError):
         decode_object(raw)
 
 
-def test_unknown_fields_are_refused_with_the_nearest_name():
+def test_unknown_fields_are_refused_with_the_nearest_name() -> None:
     """A typing mistake is an error that names the field meant, never dropped."""
     with pytest.raises(RequestError) as caught:
         settle({"max_token": 1}, FIELDS)
@@ -63,13 +63,13 @@ def test_unknown_fields_are_refused_with_the_nearest_name():
     assert caught.value.param == "max_token"
 
 
-def test_unknown_fields_like_no_other_are_refused():
+def test_unknown_fields_like_no_other_are_refused() -> None:
     """A field that resembles none is to be removed."""
     with pytest.raises(RequestError, match='unknown field "zzz" in the request body; remove it'):
         settle({"zzz": 1}, FIELDS)
 
 
-def test_values_that_ask_for_nothing_are_accepted():
+def test_values_that_ask_for_nothing_are_accepted() -> None:
     """Nulls, harmless fields and neutral values leave no trace."""
     body = {"user": "u", "frequency_penalty": 0.0, "store": False, "audio": None, "max_tokens": 3}
     assert settle(body, FIELDS) == {"max_tokens": 3}
@@ -91,7 +91,7 @@ def test_values_that_ask_for_nothing_are_accepted():
         ("audio", {"voice": "x"}, 'audio is {"voice":"x"} in the request body'),
     ],
 )
-def test_values_that_ask_for_more_are_unsupported(name: str, value: object, message: str):
+def test_values_that_ask_for_more_are_unsupported(name: str, value: object, message: str) -> None:
     """A documented field with a value that would have to be acted upon is refused by name."""
     with pytest.raises(UnsupportedError) as caught:
         settle({name: value}, FIELDS)
@@ -116,7 +116,7 @@ def test_values_that_ask_for_more_are_unsupported(name: str, value: object, mess
 )
 def test_wrong_types_are_refused_with_their_place(
     values: dict[str, object], message: str, param: str
-):
+) -> None:
     """A value of the wrong type is refused with the path to it."""
     with pytest.raises(RequestError) as caught:
         convert(values, Body)
@@ -124,6 +124,6 @@ def test_wrong_types_are_refused_with_their_place(
     assert caught.value.param == param
 
 
-def test_long_values_are_cut_in_messages():
+def test_long_values_are_cut_in_messages() -> None:
     """A message quotes at most forty characters of what a user sent."""
     assert show("x" * 1000) == '"' + "x" * 36 + "..."

@@ -14,7 +14,7 @@ def decode(**fields: object) -> ChatRequest:
     return decode_chat(json.dumps({**BASE, **fields}).encode())
 
 
-def test_a_bare_body_has_openais_defaults():
+def test_a_bare_body_has_openais_defaults() -> None:
     """Model and messages are enough; the rest has OpenAI's defaults."""
     asked = decode()
     assert asked.messages == [{"role": "user", "content": "hi"}]
@@ -23,7 +23,7 @@ def test_a_bare_body_has_openais_defaults():
     assert (generation.max_tokens, generation.logprobs, generation.stop) == (None, None, ())
 
 
-def test_every_field_reaches_the_request():
+def test_every_field_reaches_the_request() -> None:
     """What is implemented is carried over."""
     generation = decode(
         n=3,
@@ -51,7 +51,7 @@ def test_every_field_reaches_the_request():
     assert generation.ignore_eos
 
 
-def test_fields_that_ask_for_nothing_are_accepted():
+def test_fields_that_ask_for_nothing_are_accepted() -> None:
     """What clients send by habit, with the values that change nothing, is no error."""
     decode(
         user="u",
@@ -99,7 +99,7 @@ def test_fields_that_ask_for_nothing_are_accepted():
         {"tool_choice": {"type": "function", "function": {"name": "f"}}},
     ],
 )
-def test_what_is_not_implemented_is_unsupported(fields: dict[str, Any]):
+def test_what_is_not_implemented_is_unsupported(fields: dict[str, Any]) -> None:
     """Each documented field that is not implemented is refused by its name."""
     with pytest.raises(UnsupportedError, match="does not support") as caught:
         decode(**fields)
@@ -147,19 +147,19 @@ def test_what_is_not_implemented_is_unsupported(fields: dict[str, Any]):
         ({"temperature": True}, "temperature in the request body cannot be read"),
     ],
 )
-def test_absurd_parameters_are_refused(fields: dict[str, Any], message: str):
+def test_absurd_parameters_are_refused(fields: dict[str, Any], message: str) -> None:
     """A value outside its range is refused with the value and the range."""
     with pytest.raises(RequestError) as caught:
         decode(**fields)
     assert message in str(caught.value)
 
 
-def test_a_top_k_of_minus_one_keeps_all():
+def test_a_top_k_of_minus_one_keeps_all() -> None:
     """-1 means no limit, as vLLM's clients send it."""
     assert decode(top_k=-1).generation.top_k == 0
 
 
-def test_values_for_the_template_are_passed_on():
+def test_values_for_the_template_are_passed_on() -> None:
     """`chat_template_kwargs` reaches the template."""
     asked = decode(chat_template_kwargs={"enable_thinking": False})
     assert asked.template_values == {"enable_thinking": False}

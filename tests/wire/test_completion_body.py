@@ -23,7 +23,7 @@ def decode(**fields: object) -> CompletionRequest:
         (["a", [1]], ["a", [1]]),
     ],
 )
-def test_a_prompt_is_text_or_tokens_or_several(prompt: object, prompts: list[object]):
+def test_a_prompt_is_text_or_tokens_or_several(prompt: object, prompts: list[object]) -> None:
     """All four shapes of OpenAI's are one list of prompts."""
     assert decode(prompt=prompt).prompts == prompts
 
@@ -41,7 +41,7 @@ def test_a_prompt_is_text_or_tokens_or_several(prompt: object, prompts: list[obj
         (["a"] * 2049, "prompt holds 2049 prompts; send at most 2048 at once"),
     ],
 )
-def test_other_prompts_are_refused(prompt: object, message: str):
+def test_other_prompts_are_refused(prompt: object, message: str) -> None:
     """The message says which prompt and which id."""
     with pytest.raises(RequestError) as caught:
         decode(prompt=prompt)
@@ -57,7 +57,7 @@ def test_other_prompts_are_refused(prompt: object, message: str):
         ({"promt": "x"}, "unknown field \"promt\" in the request body; did you mean 'prompt'?"),
     ],
 )
-def test_absurd_parameters_are_refused(fields: dict[str, Any], message: str):
+def test_absurd_parameters_are_refused(fields: dict[str, Any], message: str) -> None:
     """A value outside its range is refused with the value and the range."""
     with pytest.raises(RequestError) as caught:
         decode(**fields)
@@ -67,13 +67,13 @@ def test_absurd_parameters_are_refused(fields: dict[str, Any], message: str):
 @pytest.mark.parametrize(
     "fields", [{"echo": True}, {"suffix": "x"}, {"best_of": 2}, {"best_of": 1, "n": 2}]
 )
-def test_what_is_not_implemented_is_unsupported(fields: dict[str, Any]):
+def test_what_is_not_implemented_is_unsupported(fields: dict[str, Any]) -> None:
     """Each documented field that is not implemented is refused by its name."""
     with pytest.raises(UnsupportedError, match="does not support"):
         decode(**fields)
 
 
-def test_fields_that_ask_for_nothing_are_accepted():
+def test_fields_that_ask_for_nothing_are_accepted() -> None:
     """OpenAI's defaults, spelled out, are no error."""
     asked = decode(echo=False, suffix="", best_of=1, logit_bias={}, user="u", logprobs=0)
     assert asked.generation.logprobs == 0

@@ -6,7 +6,7 @@ from stemcache.errors import RequestError, UnsupportedError
 from stemcache.wire.messages import messages_for_template, tools_for_template
 
 
-def test_text_parts_become_one_string():
+def test_text_parts_become_one_string() -> None:
     """Parts of a text are that text, with nothing between them."""
     parts = [{"type": "text", "text": "a"}, {"type": "text", "text": " b"}]
     assert messages_for_template([{"role": "user", "content": parts}]) == [
@@ -14,13 +14,13 @@ def test_text_parts_become_one_string():
     ]
 
 
-def test_developer_becomes_system():
+def test_developer_becomes_system() -> None:
     """Templates know `system` alone."""
     (message,) = messages_for_template([{"role": "developer", "content": "x"}])
     assert message["role"] == "system"
 
 
-def test_a_call_and_its_result_pass_to_the_template():
+def test_a_call_and_its_result_pass_to_the_template() -> None:
     """The arguments become the object that they spell, in its own order; nulls go."""
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"b":1,"a":2}'}}
     history = [
@@ -45,7 +45,7 @@ def test_a_call_and_its_result_pass_to_the_template():
     ("arguments", "expected"),
     [("", {}), (None, {}), ("{broken", "{broken"), ({"a": 1}, {"a": 1})],
 )
-def test_odd_arguments_do_not_end_a_conversation(arguments: object, expected: object):
+def test_odd_arguments_do_not_end_a_conversation(arguments: object, expected: object) -> None:
     """What a model once wrote can be sent back, even if it is not JSON."""
     call = {"type": "function", "function": {"name": "f", "arguments": arguments}}
     (message,) = messages_for_template([{"role": "assistant", "tool_calls": [call]}])
@@ -90,7 +90,7 @@ def test_odd_arguments_do_not_end_a_conversation(arguments: object, expected: ob
         ),
     ],
 )
-def test_malformed_messages_are_refused_with_their_place(messages: object, message: str):
+def test_malformed_messages_are_refused_with_their_place(messages: object, message: str) -> None:
     """The message says which message, which field, and what to send."""
     with pytest.raises(RequestError) as caught:
         messages_for_template(messages)
@@ -98,7 +98,7 @@ def test_malformed_messages_are_refused_with_their_place(messages: object, messa
 
 
 @pytest.mark.parametrize("kind", ["image_url", "input_audio", "file", "refusal"])
-def test_parts_that_are_not_text_are_unsupported(kind: str):
+def test_parts_that_are_not_text_are_unsupported(kind: str) -> None:
     """Images, audio and files are refused by their type."""
     with pytest.raises(UnsupportedError) as caught:
         messages_for_template([{"role": "user", "content": [{"type": kind, kind: {}}]}])
@@ -110,7 +110,7 @@ TOOL: dict[str, Any] = {"type": "function", "function": {"name": "f", "parameter
 
 
 @pytest.mark.parametrize("choice", [None, "auto", "none"])
-def test_tools_pass_as_they_are(choice: str | None):
+def test_tools_pass_as_they_are(choice: str | None) -> None:
     """Whether the model may call or not, the prompt begins alike."""
     assert tools_for_template([TOOL], choice) == [TOOL]
 
@@ -124,7 +124,7 @@ def test_tools_pass_as_they_are(choice: str | None):
         ([{"type": "custom", "custom": {"name": "f"}}], 'tools[0] is of type "custom", which this'),
     ],
 )
-def test_malformed_tools_are_refused(tools: object, message: str):
+def test_malformed_tools_are_refused(tools: object, message: str) -> None:
     """The message says which tool."""
     with pytest.raises(RequestError) as caught:
         tools_for_template(tools, None)
@@ -132,7 +132,7 @@ def test_malformed_tools_are_refused(tools: object, message: str):
 
 
 @pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "f"}}])
-def test_a_forced_call_is_unsupported(choice: object):
+def test_a_forced_call_is_unsupported(choice: object) -> None:
     """Answers are not constrained, so a call cannot be promised."""
     with pytest.raises(UnsupportedError, match="which this server does not support; use 'auto'"):
         tools_for_template([TOOL], choice)

@@ -11,7 +11,7 @@ def encode(**fields: object) -> bytes:
     return json.dumps(fields).encode()
 
 
-def test_plain_text_gets_special_tokens_and_conversations_do_not():
+def test_plain_text_gets_special_tokens_and_conversations_do_not() -> None:
     """The default of add_special_tokens depends on who writes them."""
     assert decode_tokenize(encode(prompt="x")).add_special_tokens
     messages = [{"role": "user", "content": "x"}]
@@ -20,13 +20,13 @@ def test_plain_text_gets_special_tokens_and_conversations_do_not():
 
 
 @pytest.mark.parametrize("fields", [{}, {"prompt": "x", "messages": []}])
-def test_either_prompt_or_messages(fields: dict[str, object]):
+def test_either_prompt_or_messages(fields: dict[str, object]) -> None:
     """One of them, not both and not none."""
     with pytest.raises(RequestError, match="must hold either prompt or messages; send one"):
         decode_tokenize(encode(**fields))
 
 
-def test_tokens_to_detokenize():
+def test_tokens_to_detokenize() -> None:
     """Ids pass; an empty list is an empty text."""
     assert decode_detokenize(encode(tokens=[1, 2])).tokens == [1, 2]
     assert decode_detokenize(encode(tokens=[])).tokens == []

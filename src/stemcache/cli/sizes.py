@@ -46,8 +46,11 @@ SIZE = Size()
 
 def in_words(size: float) -> str:
     """Bytes with the largest unit that leaves a number of at least one."""
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
+    unit = "bytes"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
         if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.3g} {unit}"
+            break
         size /= 1024
-    return f"{size:.3g} TiB"
+        unit = larger
+    digits = 0 if unit == "bytes" or size >= 100 else 1
+    return f"{size:,.{digits}f}".removesuffix(".0") + f" {unit}"

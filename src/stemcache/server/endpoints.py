@@ -40,7 +40,8 @@ def _heading(service: Service, exchange: Exchange, generation: Generation) -> He
 
 async def chat(service: Service, exchange: Exchange) -> None:
     """`POST /v1/chat/completions`."""
-    asked = decode_chat(await exchange.body())
+    body = await exchange.body()
+    asked = await service.aside(len(body), lambda: decode_chat(body))
     generation = asked.generation
     service.check_model(generation.model)
     text = await service.render(
@@ -73,7 +74,8 @@ async def chat(service: Service, exchange: Exchange) -> None:
 
 async def completions(service: Service, exchange: Exchange) -> None:
     """`POST /v1/completions`."""
-    asked = decode_completion(await exchange.body())
+    body = await exchange.body()
+    asked = await service.aside(len(body), lambda: decode_completion(body))
     generation = asked.generation
     service.check_model(generation.model)
     prompts = [

@@ -156,9 +156,11 @@ class EngineClient:
             ) from None
         except BaseException:
             writer.close()
+            process.kill()  # it may be loading for long
             raise
         if isinstance(first, LoadFailed):
             writer.close()
+            await asyncio.to_thread(process.join)
             raise UsageError(first.message)
         assert isinstance(first, Loaded), "the process reports first how loading went"
         return cls(process, reader, writer, first, settings)

@@ -108,8 +108,13 @@ async def run_server(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
 
+    logger.info("loading", model=source.name)
     loading = asyncio.create_task(EngineClient.start(source, engine))
-    text = await asyncio.to_thread(source.load_text, now=datetime.now)
+    try:
+        text = await asyncio.to_thread(source.load_text, now=datetime.now)
+    except BaseException:
+        await _abandon(loading)
+        raise
     if not await _before(loading, stop):
         return 0
     client = await loading
@@ -144,10 +149,16 @@ async def _before(task: "asyncio.Task[EngineClient]", stop: asyncio.Event) -> bo
     await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
     if not task.done():
-        task.cancel()
-        await asyncio.wait({task})
+        await _abandon(task)
         return False
     return True
+
+
+async def _abandon(loading: "asyncio.Task[EngineClient]") -> None:
+    loading.cancel()
+    await asyncio.wait({loading})
+    if not loading.cancelled():
+        loading.exception()  # seen; another error is on its way
 
 
 async def _serve(

@@ -19,8 +19,8 @@ __all__ = ["Service", "ServiceSettings"]
 
 T = TypeVar("T")
 
-_INLINE_CHARS = 4096
-"""Texts up to this long are tokenized at once, in well under a millisecond; longer ones in a
+_INLINE = 4096
+"""Texts up to this long are dealt with at once, in well under a millisecond; longer ones in a
 thread, so that they hold up nobody's stream."""
 
 
@@ -72,7 +72,7 @@ class Service:
     async def tokenize(self, text: str, *, add_special_tokens: bool) -> list[int]:
         """Token ids of a text, however long."""
         encode = self.text.tokenizer.encode
-        return await self._aside(
+        return await self.aside(
             len(text), lambda: encode(text, add_special_tokens=add_special_tokens)
         )
 
@@ -101,12 +101,13 @@ class Service:
     ) -> str:
         """The conversation as the model's template writes it."""
         size = sum(len(str(message["content"])) for message in messages)
-        return await self._aside(
+        return await self.aside(
             size,
             lambda: self.text.template.render(
                 messages, tools=tools, add_generation_prompt=add_generation_prompt, values=values
             ),
         )
 
-    async def _aside(self, characters: int, work: Callable[[], T]) -> T:
-        return work() if characters <= _INLINE_CHARS else await asyncio.to_thread(work)
+    async def aside(self, size: int, work: Callable[[], T]) -> T:
+        """Do work on a text of this many characters or bytes, in a thread if it is long."""
+        return work() if size <= _INLINE else await asyncio.to_thread(work)

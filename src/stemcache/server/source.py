@@ -63,6 +63,7 @@ class DirectorySource:
 
     def load_model(self) -> Model:
         """Read the weights; seconds. Only ever called in the engine's process: imports torch."""
+        os.environ["HF_HUB_OFFLINE"] = "1"  # the directory is all there is
         if self.threads is not None:
             os.environ["OMP_NUM_THREADS"] = str(self.threads)  # torch looks once, at import
         try:
