@@ -7,10 +7,11 @@ exponentiated scores. Two pieces over disjoint KV merge exactly:
     w = sigmoid(lse_b - lse_a)      out = out_a + w * (out_b - out_a)      lse = logaddexp
 ```
 
-Partial outputs are laid out (kv_heads, rows, group, head_dim): a KV head's queries are one matrix,
-and KV is read once for the whole group.
+Partial outputs are laid out (kv_heads, 1, rows * group, head_dim): a KV head's queries are one
+matrix, and KV is read once for the whole group.
 """
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -63,9 +64,11 @@ class BatchAttention:
     """Attention over one plan, ready to be applied in each layer."""
 
     def __init__(self, config: DecoderConfig, plan: Plan, *, attend: Attend | None = None) -> None:
-        self._config = config
+        self._heads = config.heads
+        self._kv_heads = config.kv_heads
+        self._group = config.group
+        self._head_dim = config.head_dim
         self._waves = plan.waves
-        self._scale = config.head_dim**-0.5
         self._attend = attend or _best()
         self._slots = {
             id(piece): torch.from_numpy(piece.source.slots)
@@ -79,55 +82,59 @@ class BatchAttention:
 
         `pool` is the layer's KV, that of these rows already written. Returns (rows, hidden).
         """
-        config = self._config
-        rows = len(qkv)
-        queries = qkv[:, : config.heads].view(rows, config.kv_heads, config.group, -1)
-        queries = queries.transpose(0, 1).contiguous()
-        out, lse = self._wave(self._waves[0], queries, qkv, pool)
+        rows = qkv.shape[0]
+        queries = qkv[:, : self._heads].view(rows, self._kv_heads, self._group, self._head_dim)
+        queries = queries.transpose(0, 1).reshape(self._kv_heads, 1, -1, self._head_dim)
+        layer = _Layer(qkv, queries, pool.unsqueeze(1))
+        out, lse = self._wave(self._waves[0], layer)
         for wave in self._waves[1:]:
-            more, more_lse = self._wave(wave, queries, qkv, pool)
-            into, into_lse = out[:, wave.first : wave.end], lse[:, wave.first : wave.end]
+            more, more_lse = self._wave(wave, layer)
+            first, count = wave.first * self._group, (wave.end - wave.first) * self._group
+            into, into_lse = out.narrow(2, first, count), lse.narrow(2, first, count)
             weight = torch.sigmoid(more_lse - into_lse).unsqueeze(-1)
             into.lerp_(more, weight.to(into.dtype))
             if wave is not self._waves[-1]:
                 torch.logaddexp(into_lse, more_lse, out=into_lse)
-        return out.transpose(0, 1).reshape(rows, -1)
+        out = out.view(self._kv_heads, rows, -1).transpose(0, 1)
+        return out.reshape(rows, -1)
 
-    def _wave(self, wave: Wave, queries: Tensor, qkv: Tensor, pool: Tensor) -> Partial:
-        parts = [self._piece(piece, queries, qkv, pool) for piece in wave.pieces]
-        if len(parts) == 1:
-            return parts[0]
-        return torch.cat([out for out, _ in parts], 1), torch.cat([lse for _, lse in parts], 1)
+    def _wave(self, wave: Wave, layer: "_Layer") -> Partial:
+        if len(wave.pieces) == 1:
+            return self._piece(wave.pieces[0], layer)
+        parts = [self._piece(piece, layer) for piece in wave.pieces]
+        return torch.cat([out for out, _ in parts], 2), torch.cat([lse for _, lse in parts], 2)
 
-    def _piece(self, piece: Piece, queries: Tensor, qkv: Tensor, pool: Tensor) -> Partial:
-        queries = queries[:, piece.first : piece.end]
+    def _piece(self, piece: Piece, layer: "_Layer") -> Partial:
+        rows = piece.end - piece.first
+        queries = layer.queries.narrow(2, piece.first * self._group, rows * self._group)
         match piece.source:
             case Extent(first, tokens):
-                return self._context(queries, pool[:, first : first + tokens])
+                kv = layer.pool.narrow(2, first, tokens)
             case Gather():
-                return self._context(queries, pool.index_select(1, self._slots[id(piece)]))
+                kv = layer.pool.index_select(2, self._slots[id(piece)])
             case Square():
-                return self._square(queries, qkv[piece.first : piece.end])
-
-    def _context(self, queries: Tensor, kv: Tensor) -> Partial:
-        """Every row attends to all of `kv`, shape (2 * kv_heads, tokens, head_dim)."""
-        heads, rows, group, _ = queries.shape
-        kv = kv.unsqueeze(1)
-        out, lse = self._attend(
-            queries.flatten(1, 2).unsqueeze(1),
-            kv[:heads],
-            kv[heads:],
-            causal=False,
-            scale=self._scale,
-        )
-        return out.view(queries.shape), lse.view(heads, rows, group)
+                return self._square(queries, layer.qkv.narrow(0, piece.first, rows))
+        keys, values = kv.narrow(0, 0, self._kv_heads), kv.narrow(0, self._kv_heads, self._kv_heads)
+        return self._attend(queries, keys, values, causal=False, scale=self._head_dim**-0.5)
 
     def _square(self, queries: Tensor, qkv: Tensor) -> Partial:
         """Every row attends to the rows before it, and to itself."""
-        heads, rows, group, head_dim = queries.shape
-        kv = qkv[:, self._config.heads :].transpose(0, 1).unsqueeze(1)
-        kv = kv.expand(-1, group, rows, head_dim)
+        heads, rows, group, head_dim = self._kv_heads, qkv.shape[0], self._group, self._head_dim
+        by_head = queries.view(heads, rows, group, head_dim).transpose(1, 2)
+        kv = qkv[:, self._heads :].transpose(0, 1).unsqueeze(1).expand(-1, group, -1, -1)
         out, lse = self._attend(
-            queries.transpose(1, 2), kv[:heads], kv[heads:], causal=True, scale=self._scale
+            by_head, kv[:heads], kv[heads:], causal=True, scale=self._head_dim**-0.5
         )
-        return out.transpose(1, 2), lse.transpose(1, 2)
+        out = out.transpose(1, 2).reshape(queries.shape)
+        return out, lse.transpose(1, 2).reshape(heads, 1, rows * group)
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """What pieces are cut from."""
+
+    qkv: Tensor
+    queries: Tensor
+    """Shape (kv_heads, 1, rows * group, head_dim)."""
+    pool: Tensor
+    """Shape (2 * kv_heads, 1, slots, head_dim)."""

@@ -55,7 +55,7 @@ class Decoder:
     def _qkv(self, x: Tensor, layer: LayerWeights, rows: "_Rows") -> Tensor:
         config = self._config
         qkv = layer.qkv(self._norm(x, layer.attention_norm))
-        qkv = qkv.view(len(x), -1, config.head_dim)
+        qkv = qkv.view(x.shape[0], -1, config.head_dim)
         turning = qkv[:, : config.heads + config.kv_heads]
         if layer.qk_norm is not None:
             turning.copy_(self._norm(turning, layer.qk_norm))

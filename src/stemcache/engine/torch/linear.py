@@ -10,7 +10,7 @@ from torch.nn import functional
 
 __all__ = ["Linear", "native_bfloat16"]
 
-PACKED_ROWS = 256
+PACKED_ROWS = 192
 """Up to so many rows the packed form is used where a plain one is kept as well."""
 WIDEN_ROWS = 4
 """From so many rows on, widening bfloat16 weights pays on a CPU that cannot multiply them."""
@@ -37,19 +37,19 @@ class Linear:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Multiply rows of `x`, which is contiguous."""
-        if self._plain is None or (self._packed is not None and len(x) <= PACKED_ROWS):
+        if self._plain is None or (self._packed is not None and x.shape[0] <= PACKED_ROWS):
             result: Tensor = torch.ops.mkldnn._linear_pointwise(  # noqa: SLF001 - no public name
                 x, self._packed, self._bias, "none", [], ""
             )
             return result
-        if x.dtype != torch.float32 and len(x) >= WIDEN_ROWS:
+        if x.dtype != torch.float32 and x.shape[0] >= WIDEN_ROWS:
             bias = None if self._bias is None else self._bias.float()
             return functional.linear(x.float(), self._plain.float(), bias).to(x.dtype)
         return functional.linear(x, self._plain, self._bias)
 
     def add(self, x: Tensor, residual: Tensor) -> Tensor:
         """Multiply rows of `x` and add `residual`, which may be overwritten."""
-        if self._plain is None or (self._packed is not None and len(x) <= PACKED_ROWS):
+        if self._plain is None or (self._packed is not None and x.shape[0] <= PACKED_ROWS):
             result: Tensor = torch.ops.mkldnn._linear_pointwise.binary(  # noqa: SLF001 - no public name
                 x, residual, self._packed, self._bias, "add"
             )

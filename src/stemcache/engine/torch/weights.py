@@ -16,8 +16,8 @@ from stemcache.errors import ModelError
 
 __all__ = ["DecoderWeights", "LayerWeights", "Shards", "pack_weights"]
 
-_PLAIN_BYTES = 2 << 30
-"""Layers up to this size are kept in both forms of `Linear`: double memory, faster long chunks."""
+_PLAIN_BYTES = 1 << 30
+"""At most so much memory goes into a second form of weights, for the sake of long chunks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +92,11 @@ class _Packer:
         self._unread = {name for name in tensors if not name.endswith("rotary_emb.inv_freq")}
         # A product with a folded norm equals the two to float32 rounding, not to that of bfloat16.
         self._fold = dtype == torch.float32
-        self._keep_plain = False
+        self._keep_plain = dtype == torch.float32 and self._plain_bytes() <= _PLAIN_BYTES
 
     def pack(self) -> DecoderWeights:
         embedding = self._take("model.embed_tokens.weight", self._config.vocabulary)
-        self._keep_plain = self._layer_bytes() <= _PLAIN_BYTES
         layers = tuple(self._layer(i) for i in range(self._config.layers))
-        self._keep_plain = False
         norm = self._take("model.norm.weight", self._config.hidden)
         if self._config.tied_head:
             self._unread.discard("lm_head.weight")
@@ -135,17 +133,22 @@ class _Packer:
             self._joined([self._maybe(f"{mlp}.{name}.bias", width) for name in names]),
             self._take(f"{prefix}.post_attention_layernorm.weight", config.hidden),
         )
-        out = self._linear(
-            self._take(f"{attention}.o_proj.weight", config.hidden),
-            self._maybe(f"{attention}.o_proj.bias", config.hidden),
-        )
-        down = self._linear(
-            self._take(f"{mlp}.down_proj.weight", config.hidden),
-            self._maybe(f"{mlp}.down_proj.bias", config.hidden),
-        )
         return LayerWeights(
-            qkv, out, gate_up, down, attention_norm, mlp_norm, self._qk_norm(attention)
+            qkv=qkv,
+            out=self._into_residual(f"{attention}.o_proj"),
+            gate_up=gate_up,
+            down=self._into_residual(f"{mlp}.down_proj"),
+            attention_norm=attention_norm,
+            mlp_norm=mlp_norm,
+            qk_norm=self._qk_norm(attention),
         )
+
+    def _into_residual(self, name: str) -> Linear:
+        """Make a product whose result is added; oneDNN is at its worst in these on long chunks."""
+        hidden = self._config.hidden
+        weight = self._take(f"{name}.weight", hidden)
+        bias = self._maybe(f"{name}.bias", hidden)
+        return self._linear(weight, bias, keep_plain=self._keep_plain)
 
     def _qk_norm(self, attention: str) -> Tensor | None:
         config = self._config
@@ -178,9 +181,9 @@ class _Packer:
             return self._linear(weight * norm, bias), None
         return self._linear(weight, bias), norm.to(self._dtype)
 
-    def _linear(self, weight: Tensor, bias: Tensor | None) -> Linear:
+    def _linear(self, weight: Tensor, bias: Tensor | None, *, keep_plain: bool = False) -> Linear:
         bias = None if bias is None else bias.to(self._dtype)
-        return Linear(weight.to(self._dtype), bias, keep_plain=self._keep_plain)
+        return Linear(weight.to(self._dtype), bias, keep_plain=keep_plain)
 
     def _take(self, name: str, size: int) -> Tensor:
         tensor = self._maybe(name, size)
@@ -201,9 +204,9 @@ class _Packer:
         # Folding and packing are done in float32, whatever the checkpoint's precision.
         return tensor.float() if self._fold else tensor
 
-    def _layer_bytes(self) -> int:
+    def _plain_bytes(self) -> int:
+        """Memory that the products into the residual take once more in plain form."""
         config = self._config
         width = len(self._tensors["model.layers.0.mlp.gate_proj.weight"])
-        attention = 2 * (config.heads + config.kv_heads) * config.head_dim
-        one = config.hidden * (attention + 3 * width)
-        return one * config.layers * self._dtype.itemsize
+        columns = config.heads * config.head_dim + width
+        return config.layers * config.hidden * columns * self._dtype.itemsize
