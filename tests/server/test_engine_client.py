@@ -1,12 +1,15 @@
 import asyncio
+import os
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
 
 from stemcache.engine.request import FinishReason, GenerationRequest
-from stemcache.errors import EngineError, QueueFullError, RequestError, UsageError
+from stemcache.errors import EngineError, ModelError, QueueFullError, RequestError, UsageError
 from stemcache.server.engine_client import EngineClient
 from stemcache.server.source import DirectorySource, ToySource
 from stemcache.server.worker import EngineSettings, pages_that_fit
@@ -172,6 +175,57 @@ def test_what_cannot_be_loaded_is_told_in_one_line(
     with pytest.raises(UsageError) as caught:
         asyncio.run(start())
     assert message in str(caught.value)
+
+
+class Broken(ToySource):
+    """A model whose files are not what they seem."""
+
+    def load_model(self) -> NoReturn:
+        """Fail as a library would."""
+        raise ValueError("tensor 7 is upside down")
+
+
+class Dying(ToySource):
+    """A model that takes its process along."""
+
+    def load_model(self) -> NoReturn:
+        """Die as when memory runs out."""
+        os._exit(9)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (
+            Broken(name="b"),
+            "the model 'b' cannot be loaded: ValueError: tensor 7 is upside down; see the",
+        ),
+        (
+            Dying(name="d"),
+            "the engine's process ended with 9 while loading 'd'; see its messages above",
+        ),
+    ],
+)
+def test_a_model_that_breaks_while_loading_is_told(source: ToySource, message: str) -> None:
+    """Whatever went wrong, the user gets one line."""
+
+    async def start() -> None:
+        await EngineClient.start(source, SETTINGS)
+
+    with pytest.raises(UsageError) as caught:
+        asyncio.run(start())
+    assert message in str(caught.value)
+
+
+def test_without_torch_the_error_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The base install has none."""
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "stemcache.engine.torch.model", raising=False)
+    source = DirectorySource(path=tmp_path, name="m", dtype="auto")
+    with pytest.raises(ModelError, match=r"needs the package torch, .* 'stemcache\[engine\]'"):
+        source.load_model()
 
 
 def test_a_model_that_is_no_model_is_told(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 import json
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,18 @@ def test_any_tokens_read_as_tokenizers_reads_them(gpt: FileTokenizer, tokens: li
     """Bytes that are no characters become U+FFFD just where the whole decoding has them."""
     known = [token for token in tokens if gpt.token_bytes(token)]
     assert by_token(gpt, known) == gpt.decode(known)
+
+
+def test_a_long_text_leaves_other_threads_running(gpt: FileTokenizer) -> None:
+    """The interpreter's lock is free while a text is tokenized."""
+    turns = 0
+    text = SAMPLES[0] * 40_000
+    worker = threading.Thread(target=gpt.encode, args=(text,), kwargs={"add_special_tokens": False})
+    worker.start()
+    while worker.is_alive():
+        worker.join(0.001)
+        turns += 1
+    assert turns >= 10
 
 
 def test_special_tokens_are_read_and_not_shown(gpt: FileTokenizer) -> None:

@@ -149,6 +149,7 @@ class EngineClient:
         try:
             first = await _read(reader)
         except asyncio.IncompleteReadError:
+            writer.close()
             await asyncio.to_thread(process.join)
             raise ModelError(
                 f"the engine's process ended with {process.exitcode} while loading "

@@ -61,7 +61,9 @@ class FileTokenizer:
 
     def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
         """Ids of a text; `add_special_tokens` as the file's post-processor has it."""
-        return self._inner.encode(text, add_special_tokens=add_special_tokens).ids
+        # `encode` keeps the interpreter's lock throughout, a batch does not: streams go on.
+        (found,) = self._inner.encode_batch_fast([text], add_special_tokens=add_special_tokens)
+        return found.ids
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of a whole sequence, special tokens by name."""
