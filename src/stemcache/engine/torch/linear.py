@@ -12,7 +12,7 @@ __all__ = ["Linear", "native_bfloat16"]
 
 PACKED_ROWS = 192
 """Up to so many rows the packed form is used where a plain one is kept as well."""
-WIDEN_ROWS = 4
+WIDEN_ROWS = 16
 """From so many rows on, widening bfloat16 weights pays on a CPU that cannot multiply them."""
 
 

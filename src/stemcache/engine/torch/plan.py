@@ -29,7 +29,7 @@ Ints = npt.NDArray[np.int64]
 
 VIEW_TOKENS = 512
 """A run of pool slots at least this long is attended in place; shorter ones are gathered."""
-SHARED_TOKENS = 256
+SHARED_TOKENS = 128
 """A stem is its own piece if its tokens times the sequences it spares reach this."""
 
 
