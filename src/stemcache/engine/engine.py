@@ -12,8 +12,9 @@ nothing; the requests that were in it end with an error and the others go on.
 from collections.abc import Iterator
 from collections.abc import Sequence as Rows
 from dataclasses import dataclass
-from math import isfinite
 from random import Random
+
+import numpy as np
 
 from stemcache.clock import Clock
 from stemcache.core.namespace import Namespace
@@ -231,18 +232,19 @@ class Engine:
         except Exception as error:  # noqa: BLE001  whatever it was, these requests failed
             self._fail(parts, f"{type(error).__name__}: {error}")
             return
-        rows = {part.sequence.request_id: row for part, row in zip(samples, logits, strict=True)}
-        # A maximum is NaN if anything is; such KV must not be shared.
-        broken = [part for part in samples if not isfinite(rows[part.sequence.request_id].max())]
+        best = logits.argmax(1)
+        # The largest of a row is NaN if anything in it is; such KV must not be shared.
+        sound = np.isfinite(logits[np.arange(len(best)), best]).tolist()
+        broken = [part for part, well in zip(samples, sound, strict=True) if not well]
         if broken:
             self._fail(broken, "the model gave logits that are not numbers")
         now = self._clock.now()
         for part in parts:
             if part not in broken:
                 self._advance(part, now)
-        for part in samples:
-            if part not in broken:
-                yield self._sampled(part.sequence, rows[part.sequence.request_id])
+        for part, row, token, well in zip(samples, logits, best.tolist(), sound, strict=True):
+            if well:
+                yield self._sampled(part.sequence, row, token)
 
     def _advance(self, part: Part, now: float) -> None:
         sequence = part.sequence
@@ -257,9 +259,11 @@ class Engine:
         if part.tokens > 1 or new_tokens >= _PUBLISH_TOKENS:
             self._cache.publish(sequence, now=now)
 
-    def _sampled(self, sequence: Sequence, row: Row) -> Progress:
+    def _sampled(self, sequence: Sequence, row: Row, token: int) -> Progress:
+        """Append what comes next: `token`, the most probable, unless chance is asked for."""
         request, sampling = sequence.request, sequence.request.sampling
-        token = choose(row, sampling, seed=sequence.seed, number=sequence.generated)
+        if sampling.temperature:
+            token = choose(row, sampling, seed=sequence.seed, number=sequence.generated)
         model_stop = frozenset() if request.ignore_model_stop else self._model.info.stop_tokens
         if token in model_stop or token in request.stop_tokens:
             return self._end(sequence, FinishReason.STOP, tell=True)
