@@ -164,6 +164,17 @@ def test_after_the_grace_running_requests_end_with_an_error() -> None:
         assert server.process.wait(60) == 0
 
 
+def test_a_reader_that_stops_reading_does_not_hold_up_the_end() -> None:
+    """Its connection is cut after the grace and a little more, and the exit code is 0."""
+    body = {**ENDLESS, "stream": True, "logprobs": 20, "n": 3}
+    with serve("--grace", "0.05") as server, sent(server, body):
+        server.wait_for("stemcache_requests_running", 3)
+        server.wait_for("stemcache_requests_running", 0)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(60) == 0
+    assert [line for line in server.log if line["message"] == "stopped"]
+
+
 def test_a_second_signal_ends_the_grace() -> None:
     """A hurried user need not wait for what runs."""
     with serve("--chunk-tokens", "1", "--max-running", "1") as server:

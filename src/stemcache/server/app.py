@@ -137,7 +137,7 @@ class _Around:
         status = CLIENT_LEFT if exchange.client_left else exchange.status
         duration_s = service.clock.now() - exchange.arrived_s
         if exchange.generates:
-            outcome = _outcome(status, error=exchange.log.get("error") is not None)
+            outcome = _outcome(status, broken_off=exchange.broken_off)
             service.metrics.requests.labels(outcome).inc()
             if outcome == "answered":
                 service.metrics.request_s.observe(duration_s)
@@ -153,10 +153,10 @@ class _Around:
         )
 
 
-def _outcome(status: int, *, error: bool) -> str:
+def _outcome(status: int, *, broken_off: bool) -> str:
     if status == CLIENT_LEFT:
         return "client_left"
-    if error or status == 0:
+    if broken_off or status == 0:
         return "failed"
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
         return "busy"

@@ -41,6 +41,8 @@ class Exchange:
         self.log: dict[str, object] = {}
         """What the request's log line says besides; never text, salts or keys."""
         self.client_left = False
+        self.broken_off = False
+        """Whether an answer that had begun ended with an error."""
         self.generates = False
         """Whether it counts among the metrics' requests."""
         self._headers: Mapping[bytes, bytes] = dict(scope["headers"])
@@ -151,8 +153,10 @@ class Exchange:
         reply = reply_to(error)
         if self._complete:
             return
+        # The code alone: a message may quote what the user sent.
+        self.log["error"] = reply.answer.error.code or reply.answer.error.type
         if self.status:
-            self.log["error"] = reply.status
+            self.broken_off = True
             await self.end_events(sse(reply.answer))
         else:
             await self.send_json(reply.status, reply.answer, reply.headers)

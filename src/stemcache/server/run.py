@@ -34,7 +34,7 @@ from stemcache.server.worker import EngineSettings
 
 __all__ = ["Ready", "bind", "run_server"]
 
-_LAST_WORDS_S = 5.0
+_LAST_WORDS_S = 2.0
 """How long cancelled requests may take to send their error."""
 
 
