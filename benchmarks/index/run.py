@@ -4,7 +4,7 @@
     scripts/bench-index --peers      other packages beside it, those that are installed
     scripts/bench-index --quick      small sizes, few repeats; writes nothing
 
-One thread, a fixed seed, wall time; median and quartiles of the repeats. The garbage collector is
+One thread, a fixed seed, CPU time; median and quartiles of the repeats. The garbage collector is
 on, and has nothing left to do when a repeat begins. Contents are random tokens: prompts of 2,000,
 every ten of them sharing their first 496, where an index is said to hold something already.
 """
@@ -101,27 +101,31 @@ def keying(source: Source, repeats: int) -> Report:
     return {"tokens": 100_000, "block_size": 16, "bytes": len(together), "timings": timings}
 
 
-def verbs(form: Form, size: int, held: int, source: Source, repeats: int) -> Report:
-    """Each verb on a prompt of `size` tokens, in an index that holds `held` tokens of others."""
-    index = form.make()
-    fill(index, form, source.prompts(held) if held else [])
-    samples: dict[str, list[float]] = {}
+def verbs(size: int, source: Source, repeats: int) -> list[Report]:
+    """Each verb on a prompt of `size` tokens, in every form, alone and with ten times as much."""
+    cases = [(form, held) for held in (0, 10 * size) for form in FORMS]
+    others = source.prompts(10 * size)
+    indexes = [form.make() for form, _ in cases]
+    for index, (form, held) in zip(indexes, cases, strict=True):
+        fill(index, form, others if held else [])
+    samples: list[dict[str, list[float]]] = [{} for _ in cases]
     for _ in range(repeats):
-        if not held:
-            index = form.make()
         tokens = source.tokens(size)
-        gc.collect()
-        for name, sample in visit(index, form, tokens, source).items():
-            samples.setdefault(name, []).append(sample)
-        if held:
-            index.remove(chain_of(tokens, form))
-    return {
-        "form": form.name,
-        "block_size": form.block_size,
-        "tokens": size,
-        "held_tokens": held,
-        "timings": {name: timing(each) for name, each in samples.items()},
-    }
+        for index, (form, _), mine in zip(indexes, cases, samples, strict=True):
+            gc.collect()
+            for name, sample in visit(index, form, tokens, source).items():
+                mine.setdefault(name, []).append(sample)
+            index.remove(chain_of(tokens[: form.block_size], form))
+    return [
+        {
+            "form": form.name,
+            "block_size": form.block_size,
+            "tokens": size,
+            "held_tokens": held,
+            "timings": {name: timing(each) for name, each in mine.items()},
+        }
+        for (form, held), mine in zip(cases, samples, strict=True)
+    ]
 
 
 def visit(index: PrefixIndex[int], form: Form, tokens: Tokens, source: Source) -> dict[str, float]:
@@ -332,7 +336,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--peers", action="store_true", help="measure other packages beside ours")
     parser.add_argument("--quick", action="store_true", help="small sizes, few repeats, no file")
-    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--repeats", type=int, default=11)
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args()
     sizes = SIZES if not options.quick else (1_000, 10_000, 20_000)
@@ -345,9 +349,7 @@ def main() -> int:
     report["keying"] = keying(source, 5 * repeats)
     report["verbs"] = []
     for size in sizes:
-        for held in (0, 10 * size):
-            for form in FORMS:
-                report["verbs"].append(verbs(form, size, held, source, repeats))
+        report["verbs"] += verbs(size, source, repeats)
         print(f"  verbs on {size:,} tokens done", file=sys.stderr)
     report["growth"] = growth(report["verbs"])
     report["eviction"] = [eviction(form, source, repeats) for form in FORMS]

@@ -61,8 +61,8 @@ def _ms(value: float) -> str:
 def _machine(machine: Report) -> str:
     return (
         f"{machine['cpu']}, {machine['cores']} cores; Python {machine['python']}, numpy "
-        f"{machine['numpy']}; {machine['date']}, commit {machine['commit']}. Milliseconds, median "
-        "(quartiles).\n"
+        f"{machine['numpy']}; {machine['date']}, commit {machine['commit']}. Milliseconds of CPU "
+        "time, median (quartiles).\n"
     )
 
 
