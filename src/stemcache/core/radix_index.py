@@ -1,4 +1,4 @@
-"""The index as a compressed tree of raw token runs.
+"""The index as a compressed tree of raw token runs; long, as lease, walk and tree are one unit.
 
 ```
     before          insert A B X            evict(1), X least recent

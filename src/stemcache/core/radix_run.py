@@ -95,8 +95,15 @@ class Run(Generic[V, S]):
 
     @property
     def pinned(self) -> int:
-        """Blocks that leases hold; they stand before all others. O(spans)."""
-        return sum(span.blocks for span in self.spans if span.pins)
+        """Blocks that leases hold; they stand before all others. O(1) if it is all or none."""
+        if not self.spans[0].pins:
+            return 0
+        blocks = len(self.values)
+        for span in reversed(self.spans):
+            if span.pins:
+                break
+            blocks -= span.blocks
+        return blocks
 
     @property
     def free_leaf(self) -> bool:
