@@ -40,7 +40,7 @@ SIZES = (1_000, 10_000, 100_000, 1_000_000)
 NEW_TOKENS = 1_008  # a chunk of new tokens: whole blocks at every block size measured
 PROMPT, SHARED, FAMILY = 2_000, 496, 10
 VOCABULARY = 150_000
-PATIENCE_MS = 5_000.0  # who would take longer for one request, by its growth so far, is not asked
+PATIENCE_MS = 1_500.0  # who would take longer for one request, by its growth so far, is not asked
 
 Report = dict[str, Any]
 
