@@ -7,6 +7,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from stemcache import __version__
+from stemcache.cli.model import model
 from stemcache.cli.serve import serve
 from stemcache.errors import StemcacheError
 
@@ -16,7 +17,7 @@ __all__ = ["main", "stemcache"]
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="stemcache")
 def stemcache() -> None:
-    r"""Compute a shared prompt prefix once, and say truthfully how often that happened.
+    """Compute a shared prompt prefix once, and say truthfully how often that happened.
 
     \b
     Examples:
@@ -28,7 +29,7 @@ def stemcache() -> None:
 @stemcache.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: Literal["bash", "zsh", "fish"]) -> None:
-    r"""Print the script that completes commands and options in SHELL.
+    """Print the script that completes commands and options in SHELL.
 
     \b
     Examples:
@@ -42,6 +43,7 @@ def completion(shell: Literal["bash", "zsh", "fish"]) -> None:
 
 
 stemcache.add_command(serve)
+stemcache.add_command(model)
 
 
 def main() -> None:

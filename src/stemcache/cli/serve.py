@@ -1,13 +1,10 @@
 """`stemcache serve`: one model behind OpenAI's endpoints."""
 
 import asyncio
-import contextlib
-import functools
 import math
 import os
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
@@ -17,11 +14,12 @@ from rich.console import Console
 
 from stemcache.cli.screen import show_ready
 from stemcache.cli.sizes import SIZE
+from stemcache.cli.talk import talking
 from stemcache.clock import MonotonicClock
 from stemcache.engine.config import IndexForm
 from stemcache.errors import UsageError
 from stemcache.policy import evict, schedule
-from stemcache.server.embedded import EMBEDDED_NAME, Tell, cache_directory, converted, obtain
+from stemcache.server.embedded import EMBEDDED_NAME, cache_directory, converted, obtain
 from stemcache.server.logs import LogFormat, LogLevel, make_logger
 from stemcache.server.run import bind, run_server
 from stemcache.server.service import ServiceSettings
@@ -162,7 +160,7 @@ def serve(
     log_format: LogFormat,
     log_level: LogLevel,
 ) -> None:
-    r"""Serve a model on OpenAI's endpoints, computing shared prompt prefixes once.
+    """Serve a model on OpenAI's endpoints, computing shared prompt prefixes once.
 
     \b
     Examples:
@@ -217,7 +215,7 @@ def _source(model: str | None, name: str | None, dtype: Dtype, threads: int | No
         return ToySource(name=name or "toy")
     cache = cache_directory(os.environ, Path.home())
     if model is None:
-        with _talking() as tell:
+        with talking() as tell:
             path = obtain(cache, tell=tell)
     else:
         path = Path(model).resolve()
@@ -227,17 +225,6 @@ def _source(model: str | None, name: str | None, dtype: Dtype, threads: int | No
                 "a .gguf file, 'toy', or nothing for the embedded model"
             )
         if not (path / "tokenizer.json").is_file():
-            with _talking() as tell:
+            with talking() as tell:
                 path = converted(path, cache, tell=tell)
     return DirectorySource(path=path, name=name or path.name, dtype=dtype, threads=threads)
-
-
-@contextlib.contextmanager
-def _talking() -> Iterator[Tell]:
-    """A spinner on a terminal, lines elsewhere."""
-    talk = Console(stderr=True)
-    if not talk.is_terminal:
-        yield functools.partial(click.echo, err=True)
-        return
-    with talk.status("looking for the model") as status:
-        yield status.update
