@@ -6,7 +6,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from live_server import serve
+
+from tests.server.live_server import serve
 
 
 def fails(*arguments: str, **environment: str) -> str:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from random import Random
 
 import pytest
-from twin import Twin, TwinLease, path_of
 
 from stemcache.core.events import Event, Removed, Stored
 from stemcache.core.hash_index import HashIndex
@@ -14,6 +13,7 @@ from stemcache.core.index import Lease
 from stemcache.core.radix_index import RadixIndex
 from stemcache.core.tokens import Chain
 from stemcache.policy import evict
+from tests.core.twin import Twin, TwinLease, path_of
 
 HISTORIES = int(os.environ.get("STEMCACHE_HISTORIES", "10000"))
 STEPS = 30

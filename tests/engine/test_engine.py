@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from harness import GREEDY, Harness, uncached
 
 from stemcache.engine.config import EngineConfig, IndexForm
 from stemcache.engine.request import FinishReason, GenerationRequest, Sampling, Usage
 from stemcache.engine.toy import ToyModel
 from stemcache.errors import ContextOverflowError, QueueFullError, RequestError, UsageError
+from tests.engine.harness import GREEDY, Harness, uncached
 
 FORMS: list[tuple[IndexForm, int]] = [("hash", 16), ("hash", 4), ("radix", 1), ("radix", 16)]
 PROMPT = [7 * n % 251 for n in range(100)]

@@ -4,12 +4,12 @@ import os
 from random import Random
 
 import pytest
-from harness import Harness, uncached
 
 from stemcache.engine.config import IndexForm
 from stemcache.engine.request import FinishReason, Sampling
 from stemcache.errors import ContextOverflowError
 from stemcache.policy import evict, schedule
+from tests.engine.harness import Harness, uncached
 
 LIVES = int(os.environ.get("STEMCACHE_LIVES", "64"))
 STEPS = 120

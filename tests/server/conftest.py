@@ -1,8 +1,9 @@
 from collections.abc import Iterator
 
 import pytest
-from live_server import LiveServer, serve
 from openai import OpenAI
+
+from tests.server.live_server import LiveServer, serve
 
 
 @pytest.fixture(scope="session")

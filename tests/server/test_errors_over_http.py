@@ -5,8 +5,9 @@ from typing import Any
 import httpx
 import openai
 import pytest
-from live_server import LiveServer, serve
 from openai import OpenAI
+
+from tests.server.live_server import LiveServer, serve
 
 HELLO = [{"role": "user", "content": "hi"}]
 CHAT: dict[str, Any] = {"model": "toy", "messages": HELLO}

@@ -12,7 +12,8 @@ from typing import Any
 
 import httpx
 import pytest
-from live_server import LiveServer, serve
+
+from tests.server.live_server import LiveServer, serve
 
 ENDLESS: dict[str, Any] = {
     "model": "toy",

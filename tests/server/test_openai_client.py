@@ -4,8 +4,9 @@ from typing import Any
 import httpx
 import openai
 import pytest
-from live_server import LiveServer
 from openai import AsyncOpenAI, OpenAI
+
+from tests.server.live_server import LiveServer
 
 GO_ON: Any = {"extra_body": {"ignore_eos": True}}
 HELLO: Any = [{"role": "user", "content": "Hello"}]

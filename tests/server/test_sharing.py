@@ -2,7 +2,8 @@ import asyncio
 from typing import Any
 
 import httpx
-from live_server import serve
+
+from tests.server.live_server import serve
 
 
 def test_a_hundred_requests_hold_one_copy_of_what_they_share() -> None:

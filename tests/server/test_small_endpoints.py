@@ -1,7 +1,8 @@
 from typing import Any
 
 import httpx
-from live_server import LiveServer
+
+from tests.server.live_server import LiveServer
 
 
 def test_tokenize_and_detokenize_are_inverse(toy: LiveServer) -> None:

@@ -1,9 +1,8 @@
-import os
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import transformers
 
 from stemcache.text.chat_template import JinjaTemplate, load_template
 from stemcache.text.detokenizer import Detokenizer
@@ -29,32 +28,25 @@ TALKS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def directory() -> Path:
-    """The small real model."""
-    return Path(os.environ["STEMCACHE_TEST_MODEL"])
-
-
 @pytest.mark.parametrize("talk", TALKS)
 def test_conversations_become_the_tokens_that_transformers_makes(
-    directory: Path, talk: Sequence[dict[str, str]]
+    smollm2_dir: Path, talk: list[dict[str, str]]
 ) -> None:
     """Text and ids are equal, special tokens in user text included."""
-    transformers = pytest.importorskip("transformers")
-    oracle = transformers.AutoTokenizer.from_pretrained(str(directory), local_files_only=True)
-    template = load_template(directory, now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    oracle = transformers.AutoTokenizer.from_pretrained(str(smollm2_dir), local_files_only=True)
+    template = load_template(smollm2_dir, now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
     assert isinstance(template, JinjaTemplate)
     assert not template.takes_tools
     text = template.render(talk)
     assert text == oracle.apply_chat_template(talk, tokenize=False, add_generation_prompt=True)
     expected = oracle(text, add_special_tokens=False)["input_ids"]
-    assert FileTokenizer(directory).encode(text, add_special_tokens=False) == expected
+    assert FileTokenizer(smollm2_dir).encode(text, add_special_tokens=False) == expected
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_texts_come_back_token_by_token(directory: Path, text: str) -> None:
+def test_texts_come_back_token_by_token(smollm2_dir: Path, text: str) -> None:
     """Encoding and streaming out again leaves the text as it was, but for special tokens."""
-    tokenizer = FileTokenizer(directory)
+    tokenizer = FileTokenizer(smollm2_dir)
     tokens = tokenizer.encode(text, add_special_tokens=True)
     detokenizer = Detokenizer(tokenizer)
     shown = "".join(detokenizer.feed(token) for token in tokens) + detokenizer.finish()

@@ -1,13 +1,13 @@
 """Tiny random checkpoints on disk, and the small real one."""
 
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 import transformers
-from twins import FAMILIES, Ints, MakeTwin, Twin
+
+from tests.engine.torch.twins import FAMILIES, Ints, MakeTwin, Twin
 
 
 @pytest.fixture
@@ -51,12 +51,6 @@ def make_twin(tmp_path: Path) -> MakeTwin:
 def tokens() -> Ints:
     """150 tokens of the tiny models' vocabulary."""
     return np.random.default_rng(3).integers(0, 97, 150).astype(np.int32)
-
-
-@pytest.fixture(scope="session")
-def smollm2_dir() -> Path:
-    """The small real model as a directory of safetensors."""
-    return Path(os.environ["STEMCACHE_TEST_MODEL"])
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from twins import Ints, MakeTwin, step
+
+from tests.engine.torch.twins import Ints, MakeTwin, step
 
 SHAPES = [
     ("llama", {}),

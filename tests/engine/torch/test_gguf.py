@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import transformers
-from twins import Ints, MakeTwin, Twin, step
 
 from stemcache.engine.torch.convert import convert
 from stemcache.engine.torch.model import TorchModel
+from tests.engine.torch.twins import Ints, MakeTwin, Twin, step
 
 PIECES = [*"abcdefghijklmnopqrstuvwxyz0123456789", "Ġ", "ab", "ĠĠ"]
 

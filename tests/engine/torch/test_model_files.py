@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file, save_file
-from twins import MakeTwin
 
 from stemcache.engine.torch.convert import convert
 from stemcache.engine.torch.files import digest, locate
 from stemcache.engine.torch.model import TorchModel
 from stemcache.errors import ModelError
+from tests.engine.torch.twins import MakeTwin
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from twins import Twin, step
+
+from tests.engine.torch.twins import Twin, step
 
 pytestmark = pytest.mark.real
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from twins import Ints, MakeTwin, step
 
 from stemcache.engine.model import Model, Step
 from stemcache.engine.torch import plan as plan_module
 from stemcache.engine.torch.model import TorchModel
+from tests.engine.torch.twins import Ints, MakeTwin, step
 
 TOLERANCE = 2e-5
 """Of the largest logit."""

@@ -1,6 +1,6 @@
 """First in, first out."""
 
-from stories import Tell, both_forms
+from tests.policy.evict.stories import Tell, both_forms
 
 
 @both_forms

@@ -1,9 +1,8 @@
 """Least frequently used, with ageing."""
 
-from stories import Tell, both_forms
-
 from stemcache.core.index import Stamp
 from stemcache.policy.evict.lfu import Lfu
+from tests.policy.evict.stories import Tell, both_forms
 
 
 @both_forms

@@ -1,6 +1,6 @@
 """Segmented least recently used."""
 
-from stories import Tell, both_forms
+from tests.policy.evict.stories import Tell, both_forms
 
 
 @both_forms
