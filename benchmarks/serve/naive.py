@@ -50,7 +50,7 @@ def main() -> None:
 
         def warm() -> None:
             model(question, past_key_values=cache, logits_to_keep=1)
-            cache.crop(2000)
+            cache.crop(-32)
 
         report["warm_32_on_2000_ms"] = round(1e3 * timed(warm), 1)
         for batch in (1, 8):
