@@ -7,6 +7,7 @@ StemcacheError                 everything this package raises on purpose
 ├── RequestError               one request cannot be served as asked (HTTP 4xx)
 │   ├── ContextOverflowError   prompt and answer do not fit the context or the KV memory
 │   └── UnsupportedError       a documented parameter that this server does not implement
+├── HttpError                  refused with a status of its own; drawn here, made in `server`
 ├── QueueFullError             too many requests wait; try again later (HTTP 503)
 └── EngineError                the engine cannot go on (HTTP 500)
 ```

@@ -19,13 +19,13 @@ chain is asked; `insert` O(values); `evict` O(log leaves) each; `remove` O(index
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Generic, TypeVar
 
 from stemcache.core.events import Listener, Removed, stored_event
 from stemcache.core.hashing import BlockKey
 from stemcache.core.index import Inserted, Lease, Match, Policy, Removal, Stamp, Victim
 from stemcache.core.leaf_heap import LeafHeap
+from stemcache.core.lease import HeldPath
 from stemcache.core.tokens import Chain
 
 __all__ = ["HashIndex"]
@@ -51,47 +51,26 @@ class _Block(Generic[V, S]):
         self.ticket: int | None = None
 
 
-class _HashLease(Generic[V, S]):
-    __slots__ = ("_index", "_values", "blocks", "tip")
+class _HashLease(HeldPath[V], Generic[V, S]):
+    __slots__ = ("_pinned", "_release", "length", "tip")
 
     def __init__(self, index: "HashIndex[V, S]", path: list[_Block[V, S]]) -> None:
-        self._index: HashIndex[V, S] | None = index
-        self._values = [block.value for block in path]
+        super().__init__(index, index.block_size)
+        self._pinned = [block.value for block in path]
+        self._release = index._release  # noqa: SLF001  a lease and its index are one unit
         self.tip = path[-1] if path else None
-        self.blocks = len(path)
+        self.length = len(path)
 
     @property
-    def tokens(self) -> int:
-        """Length of the held path, in tokens."""
-        return self.blocks * self.owner.block_size
+    def blocks(self) -> int:
+        """Length of the held path, in blocks."""
+        return self.length
 
-    @property
-    def values(self) -> Sequence[V]:
-        """Values along the path as it was pinned; to be asked for before `release`."""
-        assert self._index is not None, "the lease was released"
-        return self._values
+    def _pinned_values(self) -> Sequence[V]:
+        return self._pinned
 
-    @property
-    def owner(self) -> "HashIndex[V, S]":
-        assert self._index is not None, "the lease was released"
-        return self._index
-
-    def release(self) -> None:
-        """Let go. A second call is harmless."""
-        if self._index is not None:
-            self._index._release(self.tip)  # noqa: SLF001  a lease and its index are one unit
-            self._index = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.release()
+    def _let_go(self) -> None:
+        self._release(self.tip)
 
 
 class HashIndex(Generic[V, S]):
@@ -168,7 +147,7 @@ class HashIndex(Generic[V, S]):
             )
             self._tell_stored(chain, start, stop)
         if held:
-            held.tip, held.blocks = parent, stop
+            held.tip, held.length = parent, stop
         spare = tuple(values[: start - base])
         return Inserted(start, spare, tuple([block.value for block in existing]))
 
@@ -265,7 +244,8 @@ class HashIndex(Generic[V, S]):
     def _own(self, lease: Lease[V] | None) -> "_HashLease[V, S] | None":
         if lease is None:
             return None
-        assert isinstance(lease, _HashLease) and lease.owner is self, "the lease is another index's"
+        assert isinstance(lease, _HashLease), "the lease is another index's"
+        lease.must_be_of(self)
         return lease
 
     def _stamp(self, now: float, priority: int) -> Stamp:

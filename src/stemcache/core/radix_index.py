@@ -26,14 +26,14 @@ O(subtree). None depends on the size of the index.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from stemcache.core.events import Listener, Removed, stored_event
 from stemcache.core.index import Inserted, Lease, Match, Policy, Removal, Stamp, Victim
 from stemcache.core.leaf_heap import LeafHeap
+from stemcache.core.lease import HeldPath
 from stemcache.core.radix_run import Edge, Run, Span
 from stemcache.core.tokens import Chain, common_prefix
 
@@ -52,11 +52,12 @@ class _Place(Generic[V, S]):
     depth: int
 
 
-class _RadixLease(Generic[V, S]):
-    __slots__ = ("_index", "_pinned_depth", "place")
+class _RadixLease(HeldPath[V], Generic[V, S]):
+    __slots__ = ("_pinned_depth", "_tree", "place")
 
     def __init__(self, index: "RadixIndex[V, S]", place: _Place[V, S]) -> None:
-        self._index: RadixIndex[V, S] | None = index
+        super().__init__(index, index.block_size)
+        self._tree = index
         self._pinned_depth = place.depth
         self.place = place
 
@@ -65,37 +66,11 @@ class _RadixLease(Generic[V, S]):
         """Length of the held path, in blocks."""
         return self.place.depth
 
-    @property
-    def tokens(self) -> int:
-        """Length of the held path, in tokens."""
-        return self.place.depth * self.owner.block_size
+    def _pinned_values(self) -> Sequence[V]:
+        return self._tree._values(self.place, self._pinned_depth)  # noqa: SLF001  one unit
 
-    @property
-    def values(self) -> Sequence[V]:
-        """Values along the path as it was pinned; to be asked for before `release`."""
-        return self.owner._values(self.place, self._pinned_depth)  # noqa: SLF001  see `release`
-
-    @property
-    def owner(self) -> "RadixIndex[V, S]":
-        assert self._index is not None, "the lease was released"
-        return self._index
-
-    def release(self) -> None:
-        """Let go. A second call is harmless."""
-        if self._index is not None:
-            self._index._release(self.place)  # noqa: SLF001  a lease and its index are one unit
-            self._index = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.release()
+    def _let_go(self) -> None:
+        self._tree._release(self.place)  # noqa: SLF001  a lease and its index are one unit
 
 
 class RadixIndex(Generic[V, S]):
@@ -330,9 +305,8 @@ class RadixIndex(Generic[V, S]):
     def _own(self, lease: Lease[V] | None) -> "_RadixLease[V, S] | None":
         if lease is None:
             return None
-        assert isinstance(lease, _RadixLease) and lease.owner is self, (
-            "the lease is another index's"
-        )
+        assert isinstance(lease, _RadixLease), "the lease is another index's"
+        lease.must_be_of(self)
         return lease
 
     def _settle(self, place: _Place[V, S]) -> _Place[V, S]:

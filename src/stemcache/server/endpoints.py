@@ -1,5 +1,6 @@
 """One function an endpoint: from an exchange's body to its answer."""
 
+from collections.abc import Sequence
 from http import HTTPStatus
 
 from stemcache.server.exchange import Exchange
@@ -52,24 +53,7 @@ async def chat(service: Service, exchange: Exchange) -> None:
     )
     # The template has written the special tokens that the model expects.
     tokens = await service.tokenize_prompt(text, add_special_tokens=False, param="messages")
-    requests = plan(
-        generation,
-        [tokens],
-        request_id=exchange.request_id,
-        capacity_tokens=service.client.capacity_tokens,
-        vocabulary=service.client.info.vocabulary,
-        chat=True,
-    )
-    await generate(
-        service,
-        exchange,
-        requests,
-        stops=generation.stop,
-        choices_per_prompt=generation.n,
-        form=ChatFormat(_heading(service, exchange, generation)),
-        stream=generation.stream,
-        include_usage=generation.include_usage,
-    )
+    await _answer(service, exchange, generation, [tokens], ChatFormat)
 
 
 async def completions(service: Service, exchange: Exchange) -> None:
@@ -84,13 +68,23 @@ async def completions(service: Service, exchange: Exchange) -> None:
         else prompt
         for prompt in asked.prompts
     ]
+    await _answer(service, exchange, generation, prompts, CompletionFormat)
+
+
+async def _answer(
+    service: Service,
+    exchange: Exchange,
+    generation: Generation,
+    prompts: Sequence[Sequence[int]],
+    form: type[ChatFormat] | type[CompletionFormat],
+) -> None:
     requests = plan(
         generation,
         prompts,
         request_id=exchange.request_id,
         capacity_tokens=service.client.capacity_tokens,
         vocabulary=service.client.info.vocabulary,
-        chat=False,
+        chat=form is ChatFormat,
     )
     await generate(
         service,
@@ -98,7 +92,7 @@ async def completions(service: Service, exchange: Exchange) -> None:
         requests,
         stops=generation.stop,
         choices_per_prompt=generation.n,
-        form=CompletionFormat(_heading(service, exchange, generation)),
+        form=form(_heading(service, exchange, generation)),
         stream=generation.stream,
         include_usage=generation.include_usage,
     )

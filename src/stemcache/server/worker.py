@@ -13,7 +13,7 @@ import traceback
 from dataclasses import dataclass
 
 from stemcache.clock import MonotonicClock
-from stemcache.engine.config import EngineConfig, IndexForm
+from stemcache.engine.config import EngineConfig, EngineDials
 from stemcache.engine.engine import Engine
 from stemcache.engine.model import Model
 from stemcache.errors import (
@@ -40,18 +40,10 @@ __all__ = ["EngineSettings", "pages_that_fit", "run_worker"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EngineSettings:
+class EngineSettings(EngineDials):
     """The engine's dials before the model is known, which says how many pages fit the memory."""
 
     kv_memory_bytes: int
-    index: IndexForm = "hash"
-    block_size: int = 16
-    schedule: str = "fcfs"
-    eviction: str = "lru"
-    prefix_caching: bool = True
-    chunk_tokens: int = 512
-    max_running: int = 128
-    max_waiting: int = 1024
 
 
 def pages_that_fit(settings: EngineSettings, kv_bytes_per_token: int) -> int:
@@ -137,16 +129,8 @@ def run_worker(sock: socket.socket, source: Source, settings: EngineSettings) ->
 
 def _load(source: Source, settings: EngineSettings) -> tuple[Engine, Model, EngineConfig]:
     model = source.load_model()
-    config = EngineConfig(
-        pages=pages_that_fit(settings, model.info.kv_bytes_per_token),
-        index=settings.index,
-        block_size=settings.block_size,
-        schedule=settings.schedule,
-        eviction=settings.eviction,
-        prefix_caching=settings.prefix_caching,
-        chunk_tokens=settings.chunk_tokens,
-        max_running=settings.max_running,
-        max_waiting=settings.max_waiting,
+    config = EngineConfig.of(
+        settings, pages=pages_that_fit(settings, model.info.kv_bytes_per_token)
     )
     return Engine(model, config, clock=MonotonicClock()), model, config
 
