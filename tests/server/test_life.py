@@ -214,7 +214,7 @@ def test_a_dead_engine_fails_its_requests_and_ends_the_server() -> None:
                 error = json.loads(content)["error"]
                 assert error["message"].startswith("the engine's process has ended; restart")
                 assert (error["type"], error["code"]) == ("server_error", "engine_error")
-        assert server.process.wait(60) == 1
+        assert server.process.wait(60) == 2
 
 
 def test_a_dead_server_takes_its_engine_along() -> None:

@@ -2,7 +2,7 @@
 
 ```
 bind ─► load ─► serve ──SIGTERM/SIGINT──► draining ──nothing runs, or --grace is over──► exit 0
-                  └──the engine's process ends──► running requests get 500 ──────────► exit 1
+                  └──the engine's process ends──► running requests get 500 ──────────► exit 2
 ```
 
 While draining, new requests get 503 with Retry-After and `/health` says 503. A second signal ends
@@ -213,7 +213,7 @@ async def _serve(
         for task in waits:
             task.cancel()
     service.logger.info("stopped")
-    return 0 if alive else 1
+    return 0 if alive else 2
 
 
 async def _settle(service: Service, limit_s: float, hurry: asyncio.Event) -> None:
