@@ -100,6 +100,8 @@ class Scheduler:
 
     def _admit(self, now: float) -> Iterator[Sequence]:
         """Admit one at a time, as long as the caller asks for more and there is room."""
+        if not self.waiting or len(self.running) >= self._config.max_running:
+            return
         head = list(islice(self.waiting, _LOOK_AHEAD))
         queue = [
             schedule.Waiting(at, now - each.arrived_s, self._cache.match(each).tokens)
