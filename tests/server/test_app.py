@@ -33,6 +33,31 @@ def test_a_path_that_is_nowhere_lists_those_that_are() -> None:
 
 
 @pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("GET", "/v1/completions", "POST"),
+        ("DELETE", "/v1/chat/completions", "POST"),
+        ("POST", "/health", "GET, HEAD"),
+        ("PUT", "/metrics", "GET, HEAD"),
+        ("POST", "/v1/models/toy", "GET, HEAD"),
+    ],
+)
+def test_a_wrong_method_says_which_is_right(method: str, path: str, allowed: str) -> None:
+    """In the message and in the header, always in one order."""
+
+    async def body(stage: Stage) -> None:
+        answered = await stage.ask(method, path)
+        error = answered.error()
+
+        assert 405 == answered.status
+        assert allowed == answered.headers["allow"]
+        assert f"{method} is not possible on {path}; use {allowed}" == error["message"]
+        assert ("invalid_request_error", "method_not_allowed") == (error["type"], error["code"])
+
+    play(body)
+
+
+@pytest.mark.parametrize(
     ("path", "given", "prefix"),
     [
         ("/v1/chat/completions", CHAT, "chatcmpl-"),

@@ -169,7 +169,8 @@ def _not_routed(request: Request, error: Exception) -> NoReturn:
     assert isinstance(error, HTTPException), "registered for this class alone"
     path = request.url.path
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        allowed = (error.headers or {}).get("Allow", "")
+        # Starlette joins a set, whose order differs from one start to the next.
+        allowed = ", ".join(sorted((error.headers or {}).get("Allow", "").split(", ")))
         raise HttpError(
             error.status_code,
             f"{request.method} is not possible on {path}; use {allowed}",
