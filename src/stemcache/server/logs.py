@@ -39,7 +39,13 @@ def make_logger(form: LogFormat, level: LogLevel) -> FilteringBoundLogger:
         structlog.processors.TimeStamper(fmt="iso", utc=not console),
     ]
     if console:
-        processors.append(structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()))
+        processors.append(
+            structlog.dev.ConsoleRenderer(
+                colors=sys.stderr.isatty(),
+                # Where rich is installed the default prints local variables: prompts, salts, keys.
+                exception_formatter=structlog.dev.plain_traceback,
+            )
+        )
     else:
         processors += [
             structlog.processors.ExceptionRenderer(),
