@@ -78,8 +78,10 @@ class Run:
     seconds: float
 
 
-def prompts(model: Path, trajectories: Path, count: int, longest: int) -> list[Prompt]:
-    """Half of them turns of airline trajectories, the rest of synthetic sharing; mixed."""
+def prompts(
+    model: Path, trajectories: Path, count: int, airline: int, longest: int
+) -> list[Prompt]:
+    """So many of them turns of airline trajectories, the rest of synthetic sharing; mixed."""
     random = Random(SEED)
     tokenizer = FileTokenizer(model)
     template = load_template(model, now=lambda: datetime.now(UTC))
@@ -94,16 +96,16 @@ def prompts(model: Path, trajectories: Path, count: int, longest: int) -> list[P
             tokens = tokenizer.encode(text, add_special_tokens=False)
             if len(tokens) <= longest:
                 turns.append(np.array(tokens, np.int32))
-        if len(turns) >= count // 2:
+        if len(turns) >= airline:
             break
     stems = [[random.randrange(5, 40_000) for _ in range(longest // 2)] for _ in range(4)]
     rest: list[Prompt] = []
-    while len(turns[: count // 2]) + len(rest) < count:
+    while len(turns[:airline]) + len(rest) < count:
         stem = random.choice(stems)
         kept = stem[: random.choice([16, 100, 128, 333, len(stem)])]
         own = [random.randrange(5, 40_000) for _ in range(random.randint(1, 60))]
         rest.append(np.array(kept + own, np.int32))
-    mixed = turns[: count // 2] + rest
+    mixed = turns[:airline] + rest
     random.shuffle(mixed)
     return mixed
 
@@ -129,6 +131,8 @@ def answer(
     run = Run([], [], [], 0.0)
     start = time.perf_counter()
     for number, prompt in enumerate(track(asked, description=name, console=TALK)):
+        if not TALK.is_terminal and number % 20 == 0:
+            TALK.print(f"{name}: {number} of {len(asked)}")
         recorder.rows = []
         engine.submit(GenerationRequest(f"r{number}", prompt, new_tokens, Sampling(temperature=0)))
         tokens: list[int] = []
@@ -204,13 +208,16 @@ def main() -> int:
         help="airline trajectories of tau-bench, gzipped JSON",
     )
     parser.add_argument("--prompts", type=int, default=200)
-    parser.add_argument("--bf16-prompts", type=int, default=200)
-    parser.add_argument("--oracle-prompts", type=int, default=24)
-    parser.add_argument("--longest", type=int, default=2000, help="tokens of a prompt, at most")
-    parser.add_argument("--new-tokens", type=int, default=16)
+    parser.add_argument("--airline", type=int, default=60, help="of them, turns of dialogues")
+    parser.add_argument("--bf16-prompts", type=int, default=60)
+    parser.add_argument("--oracle-prompts", type=int, default=16)
+    parser.add_argument("--longest", type=int, default=1600, help="tokens of a prompt, at most")
+    parser.add_argument("--new-tokens", type=int, default=12)
     parser.add_argument("--output", type=Path, help="write the report here too")
     options = parser.parse_args()
-    asked = prompts(options.model, options.trajectories, options.prompts, options.longest)
+    asked = prompts(
+        options.model, options.trajectories, options.prompts, options.airline, options.longest
+    )
     report: dict[str, Any] = {
         "seed": SEED,
         "prompt_tokens": sum(len(prompt) for prompt in asked),

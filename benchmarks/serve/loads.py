@@ -30,9 +30,9 @@ def _role(message: dict[str, Any]) -> str:
 
 
 async def chatbot(url: str, dialogues: list[Dialogue], random: Random) -> list[Timed]:
-    """Eight users of one assistant with a long system prompt, four at a time."""
+    """Six users of one assistant with a long system prompt, four at a time."""
     system = _text(dialogues[0][0])
-    questions = [_text(each[1]) for each in random.sample(dialogues, 8)]
+    questions = [_text(each[1]) for each in random.sample(dialogues, 6)]
     limit = asyncio.Semaphore(4)
 
     async def one(question: str) -> Timed:
@@ -44,12 +44,12 @@ async def chatbot(url: str, dialogues: list[Dialogue], random: Random) -> list[T
 
 
 async def conversation(url: str, dialogues: list[Dialogue], random: Random) -> list[Timed]:
-    """One conversation of eight turns, sent whole on every turn."""
+    """One conversation of six turns, sent whole on every turn."""
     users = [_text(m) for m in random.choice(dialogues) if m["role"] == "user"]
     users += [_text(m) for m in random.choice(dialogues) if m["role"] == "user"]
     messages = [{"role": "system", "content": "You are a helpful assistant of an airline."}]
     timings = []
-    for turn in range(8):
+    for turn in range(6):
         messages.append({"role": "user", "content": users[turn % len(users)]})
         timings.append(await ask(url, max_tokens=3 * ANSWER_TOKENS, messages=messages))
         messages.append({"role": "assistant", "content": timings[-1].text})
@@ -57,9 +57,9 @@ async def conversation(url: str, dialogues: list[Dialogue], random: Random) -> l
 
 
 async def document(url: str, dialogues: list[Dialogue], random: Random) -> list[Timed]:
-    """Five questions over one document of about 3,000 tokens, one after another."""
+    """Four questions over one document of about 3,000 tokens, one after another."""
     pages = "\n".join(_text(m) for each in random.sample(dialogues, 6) for m in each[1:])[:11_000]
-    questions = [_text(each[1]) for each in random.sample(dialogues, 5)]
+    questions = [_text(each[1]) for each in random.sample(dialogues, 4)]
     timings = []
     for question in questions:
         content = f"Document:\n{pages}\n\nQuestion: {question}"
@@ -75,7 +75,7 @@ async def agent(url: str, dialogues: list[Dialogue], random: Random) -> list[Tim
     timings: list[Timed] = []
     size = 0
     for message in log:
-        if message["role"] == "assistant" and len(timings) < 6:
+        if message["role"] == "assistant" and len(timings) < 5:
             timings.append(await ask(url, max_tokens=ANSWER_TOKENS, messages=list(messages)))
         size += len(_text(message))
         if size > 16_000:  # keep within the model's context
