@@ -154,6 +154,24 @@ def test_long_texts_hold_up_nobodys_stream(length: int, *, inline: bool) -> None
     play(body, text=TextSide(watched, template))
 
 
+@pytest.mark.parametrize(("count", "inline"), [(10, True), (4000, False)])
+def test_long_lists_of_tokens_hold_up_nobodys_stream(count: int, *, inline: bool) -> None:
+    """To become text, or to be shown as texts, they go to a thread as well."""
+    watched = Watched()
+
+    async def body(stage: Stage) -> None:
+        back = await stage.ask("POST", "/detokenize", {"tokens": [97] * count})
+        shown = await stage.ask(
+            "POST", "/tokenize", {"prompt": "a" * count * 2, "return_token_strs": True}
+        )
+
+        assert {"prompt": "a" * count} == back.json()
+        assert ["a"] * count * 2 == shown.json()["token_strs"]
+        assert {inline} == set(watched.threads)
+
+    play(body, text=TextSide(watched, PlainTemplate()))
+
+
 def test_what_goes_wrong_aside_comes_back() -> None:
     """An error in the thread is the caller's."""
 

@@ -100,7 +100,8 @@ async def _answer(
 
 async def tokenize(service: Service, exchange: Exchange) -> None:
     """`POST /tokenize`."""
-    asked = decode_tokenize(await exchange.body())
+    body = await exchange.body()
+    asked = await service.aside(len(body), lambda: decode_tokenize(body))
     service.check_model(asked.model)
     text = asked.prompt
     if text is None:
@@ -111,23 +112,27 @@ async def tokenize(service: Service, exchange: Exchange) -> None:
             values=asked.template_values,
         )
     tokens = await service.tokenize(text, add_special_tokens=asked.add_special_tokens)
-    decode = service.text.tokenizer.decode
+    spelled: list[str] | None = None
+    if asked.return_token_strs:
+        decode = service.text.tokenizer.decode
+        spelled = await service.aside(len(text), lambda: [decode([token]) for token in tokens])
     answer = Tokenized(
         tokens=tokens,
         count=len(tokens),
         max_model_len=service.client.info.context_tokens,
-        token_strs=[decode([token]) for token in tokens] if asked.return_token_strs else None,
+        token_strs=spelled,
     )
     await exchange.send_json(HTTPStatus.OK, answer)
 
 
 async def detokenize(service: Service, exchange: Exchange) -> None:
     """`POST /detokenize`."""
-    asked = decode_detokenize(await exchange.body())
+    body = await exchange.body()
+    asked = await service.aside(len(body), lambda: decode_detokenize(body))
     service.check_model(asked.model)
     if asked.tokens:
         check_tokens(asked.tokens, service.client.info.vocabulary, "tokens")
-    text = service.text.tokenizer.decode(asked.tokens)
+    text = await service.aside(len(body), lambda: service.text.tokenizer.decode(asked.tokens))
     await exchange.send_json(HTTPStatus.OK, Detokenized(text))
 
 
