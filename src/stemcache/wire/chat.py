@@ -15,7 +15,11 @@ from stemcache.wire.generation import (
     GenerationBody,
     generation,
 )
-from stemcache.wire.messages import messages_for_template, tools_for_template
+from stemcache.wire.messages import (
+    check_template_values,
+    messages_for_template,
+    tools_for_template,
+)
 
 __all__ = ["ChatRequest", "decode_chat"]
 
@@ -84,14 +88,7 @@ def decode_chat(raw: bytes) -> ChatRequest:
             f"top_logprobs is {show(body.top_logprobs)} without logprobs; set logprobs to true",
             param="top_logprobs",
         )
-    reserved = sorted(
-        {"add_generation_prompt", "messages", "tools"} & body.chat_template_kwargs.keys()
-    )
-    if reserved:
-        raise RequestError(
-            f"chat_template_kwargs sets {reserved[0]}, which the server sets; leave it out",
-            param="chat_template_kwargs",
-        )
+    check_template_values(body.chat_template_kwargs)
     if None not in (body.max_tokens, body.max_completion_tokens) and (
         body.max_tokens != body.max_completion_tokens
     ):

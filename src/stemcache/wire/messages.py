@@ -14,7 +14,10 @@ import msgspec
 from stemcache.errors import RequestError, UnsupportedError, unknown_choice
 from stemcache.wire.body import Fields, settle, show
 
-__all__ = ["messages_for_template", "tools_for_template"]
+__all__ = ["check_template_values", "messages_for_template", "tools_for_template"]
+
+_SET_HERE = frozenset({"add_generation_prompt", "documents", "messages", "tools"})
+"""Names that a template gets from the server, whatever `chat_template_kwargs` holds."""
 
 _ROLES = ("assistant", "developer", "system", "tool", "user")
 
@@ -156,3 +159,13 @@ def tools_for_template(tools: object, tool_choice: object) -> list[dict[str, Any
                 param=f"tools[{i}]",
             )
     return tools
+
+
+def check_template_values(values: Mapping[str, object]) -> None:
+    """Raise RequestError where `chat_template_kwargs` sets what would be set over it."""
+    taken = sorted(_SET_HERE & values.keys())
+    if taken:
+        raise RequestError(
+            f"chat_template_kwargs sets {taken[0]}, which the server sets; leave it out",
+            param="chat_template_kwargs",
+        )

@@ -6,9 +6,13 @@ from typing import Any
 import msgspec
 
 from stemcache.errors import RequestError
-from stemcache.wire.body import Fields, convert, decode_object, settle
+from stemcache.wire.body import Fields, convert, decode_object, settle, show
 from stemcache.wire.completions import token_ids
-from stemcache.wire.messages import messages_for_template, tools_for_template
+from stemcache.wire.messages import (
+    check_template_values,
+    messages_for_template,
+    tools_for_template,
+)
 
 __all__ = [
     "DetokenizeRequest",
@@ -99,6 +103,7 @@ def decode_tokenize(raw: bytes) -> TokenizeRequest:
             "the request body must hold either prompt or messages; send one of them",
             param="prompt",
         )
+    check_template_values(body.chat_template_kwargs)
     return TokenizeRequest(
         model=body.model,
         prompt=body.prompt,
@@ -117,5 +122,9 @@ def decode_tokenize(raw: bytes) -> TokenizeRequest:
 def decode_detokenize(raw: bytes) -> DetokenizeRequest:
     """Read a body. Raises RequestError; never anything else."""
     body = convert(settle(decode_object(raw), _DETOKENIZE), _DetokenizeBody)
-    tokens = [] if body.tokens == [] else token_ids(body.tokens, "tokens")
+    if not isinstance(body.tokens, list):
+        raise RequestError(
+            f"tokens is {show(body.tokens)}; send a list of token ids", param="tokens"
+        )
+    tokens = token_ids(body.tokens, "tokens") if body.tokens else []
     return DetokenizeRequest(model=body.model, tokens=tokens)
