@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 from stemcache.server.embedded import Tell
 
@@ -20,4 +21,5 @@ def talking() -> Iterator[Tell]:
         yield functools.partial(click.echo, err=True)
         return
     with talk.status("looking for the model") as status:
-        yield status.update
+        # Text, for a file's name may hold brackets, which would be read as markup.
+        yield lambda line: status.update(Text(line))
