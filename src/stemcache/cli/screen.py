@@ -1,5 +1,8 @@
 """The start-up screen of `serve`: what is served, with what memory, and how to ask it."""
 
+import json
+import shlex
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -42,18 +45,20 @@ def show_ready(console: Console, ready: Ready) -> None:
 
 
 def _curl(ready: Ready) -> str:
-    body = f'{{"model": "{ready.model_name}", "messages": [{{"role": "user", "content": "Hi"}}]}}'
+    messages = [{"role": "user", "content": "Hi"}]
+    body = json.dumps({"model": ready.model_name, "messages": messages}, ensure_ascii=False)
     return (
         f"curl {ready.url}/v1/chat/completions -H 'content-type: application/json' \\\n"
-        f"  -d '{body}'"
+        f"  -d {shlex.quote(body)}"
     )
 
 
 def _python(ready: Ready) -> str:
+    name = json.dumps(ready.model_name, ensure_ascii=False)  # JSON's strings are Python's too
     return (
         "from openai import OpenAI\n"
         f'client = OpenAI(base_url="{ready.url}/v1", api_key="none")\n'
-        f'answer = client.chat.completions.create(model="{ready.model_name}", '
+        f"answer = client.chat.completions.create(model={name}, "
         'messages=[{"role": "user", "content": "Hi"}])\n'
         "print(answer.choices[0].message.content, answer.usage.prompt_tokens_details)"
     )
