@@ -71,8 +71,13 @@ def _shards(directory: Path) -> tuple[Path, ...]:
     if not index.exists():
         single = directory / "model.safetensors"
         return (single,) if single.exists() else tuple(sorted(directory.glob("*.safetensors")))
-    names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
-    shards = tuple(directory / name for name in names)
+    try:
+        names = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        shards = tuple(directory / name for name in sorted(names))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:  # no JSON, or another's
+        raise ModelError(
+            f"cannot read {index}: {type(error).__name__}: {error}; download it again"
+        ) from error
     _require(shards, index)
     return shards
 
