@@ -120,17 +120,18 @@ class _Packer:
             for name, heads in (("q", config.heads), ("k", config.kv_heads), ("v", config.kv_heads))
         }
         weights = [self._take(f"{attention}.{n}_proj.weight", size) for n, size in sizes.items()]
-        biases = [self._maybe(f"{attention}.{n}_proj.bias", size) for n, size in sizes.items()]
+        biases = self._together({f"{attention}.{n}_proj.bias": s for n, s in sizes.items()})
         qkv, attention_norm = self._behind_norm(
             torch.cat([*self._paired(weights[:2]), weights[2]]),
-            self._joined(biases, pair=True),
+            None if biases is None else torch.cat([*self._paired(biases[:2]), biases[2]]),
             self._take(f"{prefix}.input_layernorm.weight", config.hidden),
         )
-        width = len(self._tensors[f"{mlp}.gate_proj.weight"])
+        width = self._width(mlp)
         names = ("gate_proj", "up_proj")
+        biases = self._together({f"{mlp}.{name}.bias": width for name in names})
         gate_up, mlp_norm = self._behind_norm(
             torch.cat([self._take(f"{mlp}.{name}.weight", width) for name in names]),
-            self._joined([self._maybe(f"{mlp}.{name}.bias", width) for name in names]),
+            None if biases is None else torch.cat(biases),
             self._take(f"{prefix}.post_attention_layernorm.weight", config.hidden),
         )
         return LayerWeights(
@@ -152,26 +153,18 @@ class _Packer:
 
     def _qk_norm(self, attention: str) -> Tensor | None:
         config = self._config
-        query = self._maybe(f"{attention}.q_norm.weight", config.head_dim)
-        key = self._maybe(f"{attention}.k_norm.weight", config.head_dim)
-        if query is None or key is None:
+        norms = self._together({f"{attention}.{n}_norm.weight": config.head_dim for n in "qk"})
+        if norms is None:
             return None
         both = [
             pair_rows(weight, 1).expand(heads, -1)
-            for weight, heads in ((query, config.heads), (key, config.kv_heads))
+            for weight, heads in zip(norms, (config.heads, config.kv_heads), strict=True)
         ]
         return torch.cat(both).to(self._dtype)
 
     def _paired(self, query_and_key: list[Tensor]) -> list[Tensor]:
         query, key = query_and_key
         return [pair_rows(query, self._config.heads), pair_rows(key, self._config.kv_heads)]
-
-    def _joined(self, biases: list[Tensor | None], *, pair: bool = False) -> Tensor | None:
-        present = [bias for bias in biases if bias is not None]
-        if not present:
-            return None
-        assert len(present) == len(biases), "biases come together"
-        return torch.cat([*self._paired(present[:2]), present[2]] if pair else present)
 
     def _behind_norm(
         self, weight: Tensor, bias: Tensor | None, norm: Tensor
@@ -188,8 +181,23 @@ class _Packer:
     def _take(self, name: str, size: int) -> Tensor:
         tensor = self._maybe(name, size)
         if tensor is None:
-            raise ModelError(f"{self._source} lacks the tensor {name}; download the model again")
+            raise self._lacks(name)
         return tensor
+
+    def _together(self, sizes: Mapping[str, int]) -> list[Tensor] | None:
+        """Take what a model has all or none of."""
+        if not any(name in self._tensors for name in sizes):
+            return None
+        return [self._take(name, size) for name, size in sizes.items()]
+
+    def _width(self, mlp: str) -> int:
+        name = f"{mlp}.gate_proj.weight"
+        if name not in self._tensors:
+            raise self._lacks(name)
+        return len(self._tensors[name])
+
+    def _lacks(self, name: str) -> ModelError:
+        return ModelError(f"{self._source} lacks the tensor {name}; download the model again")
 
     def _maybe(self, name: str, size: int) -> Tensor | None:
         if name not in self._tensors:
@@ -207,6 +215,6 @@ class _Packer:
     def _plain_bytes(self) -> int:
         """Memory that the products into the residual take once more in plain form."""
         config = self._config
-        width = len(self._tensors["model.layers.0.mlp.gate_proj.weight"])
+        width = self._width("model.layers.0.mlp")
         columns = config.heads * config.head_dim + width
         return config.layers * config.hidden * columns * self._dtype.itemsize
