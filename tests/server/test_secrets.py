@@ -78,15 +78,16 @@ def test_nothing_that_users_send_is_logged(form: str) -> None:
 
 def test_what_is_cut_off_when_the_server_ends_is_not_logged_either() -> None:
     """Its line says that it failed, and why in a word."""
-    with serve("--log-level", "debug", "--max-running", "1") as server:
-        body = {**GO_ON, "prompt": f"{MARK}Prompt", "max_tokens": 3000, "stream": True}
+    with serve("--log-level", "debug", "--max-running", "1", "--grace", "0.01") as server:
+        body = {**GO_ON, "prompt": f"{MARK}Prompt", "max_tokens": 3000, "stream": True, "n": 40}
         with httpx.stream("POST", f"{server.url}/v1/completions", json=body) as stream:
             parts = stream.iter_raw()
             next(parts)
             server.process.send_signal(signal.SIGTERM)
-            server.process.send_signal(signal.SIGTERM)
             text = b"".join(parts)
         assert server.process.wait(60) == 0
+    (line,) = [line for line in server.log if line.get("path") == "/v1/completions"]
 
-    assert b'"code":"shutting_down"' in text or text.endswith(b"data: [DONE]\n\n")
+    assert b'"code":"shutting_down"' in text
+    assert (200, "shutting_down") == (line["status"], line["error"])
     assert [] == marked(server)
