@@ -360,3 +360,18 @@ def test_every_answer_has_the_heading_of_its_request() -> None:
         )
 
     play(body)
+
+
+def test_the_longest_sequence_told_is_what_is_served() -> None:
+    """Where the KV memory is smaller than the model's context, it decides."""
+
+    async def body(stage: Stage) -> None:
+        capacity = stage.service.client.capacity_tokens
+        listed = await stage.ask("GET", "/v1/models")
+        tokenized = await stage.ask("POST", "/tokenize", {"prompt": "a"})
+
+        assert capacity < stage.service.client.info.context_tokens
+        assert capacity == listed.json()["data"][0]["max_model_len"]
+        assert capacity == tokenized.json()["max_model_len"]
+
+    play(body, kv_memory_bytes=2**12)

@@ -2,9 +2,10 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from stemcache.errors import ContextOverflowError
@@ -104,8 +105,11 @@ def test_a_text_that_cannot_fit_is_refused_before_it_is_tokenized() -> None:
     watched = Watched()
 
     async def body(stage: Stage) -> None:
-        def ask(text: str) -> Awaitable[list[int]]:
-            return stage.service.tokenize_prompt(text, add_special_tokens=True, param="prompt")
+        async def ask(text: str) -> list[int]:
+            (tokens,) = await stage.service.tokenize_prompts(
+                [text], add_special_tokens=True, param="prompt"
+            )
+            return tokens
 
         with pytest.raises(ContextOverflowError) as caught:
             await ask("x" * 4097)
@@ -126,8 +130,8 @@ def test_without_a_bound_any_text_is_tokenized() -> None:
     """The number of its tokens is looked at later."""
 
     async def body(stage: Stage) -> None:
-        tokens = await stage.service.tokenize_prompt(
-            "x" * 9000, add_special_tokens=True, param="prompt"
+        (tokens,) = await stage.service.tokenize_prompts(
+            ["x" * 9000], add_special_tokens=True, param="prompt"
         )
 
         assert 9000 == len(tokens)
@@ -147,6 +151,7 @@ def test_long_texts_hold_up_nobodys_stream(length: int, *, inline: bool) -> None
             tools=(),
             add_generation_prompt=True,
             values={},
+            body_bytes=length,
         )
 
         assert [inline] == watched.threads == template.threads
@@ -170,6 +175,75 @@ def test_long_lists_of_tokens_hold_up_nobodys_stream(count: int, *, inline: bool
         assert {inline} == set(watched.threads)
 
     play(body, text=TextSide(watched, PlainTemplate()))
+
+
+def test_many_short_prompts_hold_up_nobodys_stream() -> None:
+    """Together they are as long as one long text, so they go to a thread as well."""
+    watched = Watched()
+
+    async def body(stage: Stage) -> None:
+        await stage.service.tokenize_prompts(
+            ["x" * 3000, [1], "y" * 3000], add_special_tokens=True, param="prompt"
+        )
+
+        assert [False, False] == watched.threads
+
+    play(body, text=TextSide(watched, PlainTemplate()))
+
+
+def test_long_tools_hold_up_nobodys_stream() -> None:
+    """A template writes tools and calls too, so the whole body says how long it takes."""
+    template = WatchedTemplate()
+    call = {"type": "function", "function": {"name": "f", "arguments": "x" * 5000}}
+    talk = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "content": "x"},
+    ]
+
+    async def body(stage: Stage) -> None:
+        answered = await stage.ask("POST", "/tokenize", {"messages": talk})
+
+        assert 200 == answered.status
+        assert [False] == template.threads
+
+    play(body, text=TextSide(ByteTokenizer(), template))
+
+
+def test_too_many_answers_are_refused_before_anything_is_tokenized() -> None:
+    """Ten kilobytes may ask for 262,144 answers, which would take seconds to plan."""
+    watched = Watched()
+
+    async def body(stage: Stage) -> None:
+        answered = await stage.complete(prompt=["a"] * 2048, n=128)
+
+        assert 400 == answered.status
+        assert "asks for 262144 answers, and the queue takes 1024" in answered.error()["message"]
+        assert [] == watched.threads
+
+    play(body, text=TextSide(watched, PlainTemplate()))
+
+
+def test_the_longest_answer_of_tokenize_is_written_in_a_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ten megabytes of tokens take long to become JSON."""
+    inline: list[bool] = []
+    encode = msgspec.json.encode
+
+    def watched(value: object) -> bytes:
+        inline.append(threading.get_ident() == MAIN)
+        return encode(value)
+
+    async def body(stage: Stage) -> None:
+        monkeypatch.setattr("stemcache.server.endpoints.msgspec.json.encode", watched)
+        await stage.ask("POST", "/tokenize", {"prompt": "a" * 5000})
+        await stage.ask("POST", "/detokenize", {"tokens": [97] * 5000})
+        monkeypatch.undo()
+
+        assert [False, False] == inline
+
+    play(body, text=TextSide(ByteTokenizer(), PlainTemplate()))
 
 
 def test_what_goes_wrong_aside_comes_back() -> None:

@@ -20,7 +20,7 @@ def show_ready(console: Console, ready: Ready) -> None:
     caching = "on" if settings.prefix_caching else "off"
     rows = (
         ("model", f"{ready.model_name}, weights {info.revision[:12]}"),
-        ("context", f"{info.context_tokens:,} tokens"),
+        ("context", f"{min(info.context_tokens, kv_tokens):,} tokens"),
         ("KV precision", info.kv_dtype),
         ("prefix cache", f"{caching}, {settings.index} index, blocks of {settings.block_size}"),
         ("KV memory", f"{in_words(kv_tokens * info.kv_bytes_per_token)} in {ready.pages:,} pages"),

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from http import HTTPStatus
 
+import msgspec
+
 from stemcache.server.exchange import Exchange
 from stemcache.server.formats import ChatFormat, CompletionFormat, Heading
 from stemcache.server.generate import generate
@@ -45,15 +47,17 @@ async def chat(service: Service, exchange: Exchange) -> None:
     asked = await service.aside(len(body), lambda: decode_chat(body))
     generation = asked.generation
     service.check_model(generation.model)
+    service.client.check_count(generation.n)
     text = await service.render(
         asked.messages,
         tools=asked.tools,
         add_generation_prompt=True,
         values=asked.template_values,
+        body_bytes=len(body),
     )
     # The template has written the special tokens that the model expects.
-    tokens = await service.tokenize_prompt(text, add_special_tokens=False, param="messages")
-    await _answer(service, exchange, generation, [tokens], ChatFormat)
+    prompts = await service.tokenize_prompts([text], add_special_tokens=False, param="messages")
+    await _answer(service, exchange, generation, prompts, ChatFormat)
 
 
 async def completions(service: Service, exchange: Exchange) -> None:
@@ -62,12 +66,8 @@ async def completions(service: Service, exchange: Exchange) -> None:
     asked = await service.aside(len(body), lambda: decode_completion(body))
     generation = asked.generation
     service.check_model(generation.model)
-    prompts = [
-        await service.tokenize_prompt(prompt, add_special_tokens=True, param="prompt")
-        if isinstance(prompt, str)
-        else prompt
-        for prompt in asked.prompts
-    ]
+    service.client.check_count(len(asked.prompts) * generation.n)
+    prompts = await service.tokenize_prompts(asked.prompts, add_special_tokens=True, param="prompt")
     await _answer(service, exchange, generation, prompts, CompletionFormat)
 
 
@@ -78,13 +78,16 @@ async def _answer(
     prompts: Sequence[Sequence[int]],
     form: type[ChatFormat] | type[CompletionFormat],
 ) -> None:
-    requests = plan(
-        generation,
-        prompts,
-        request_id=exchange.request_id,
-        capacity_tokens=service.client.capacity_tokens,
-        vocabulary=service.client.info.vocabulary,
-        chat=form is ChatFormat,
+    requests = await service.aside(
+        sum(map(len, prompts)),
+        lambda: plan(
+            generation,
+            prompts,
+            request_id=exchange.request_id,
+            capacity_tokens=service.client.capacity_tokens,
+            vocabulary=service.client.info.vocabulary,
+            chat=form is ChatFormat,
+        ),
     )
     await generate(
         service,
@@ -110,6 +113,7 @@ async def tokenize(service: Service, exchange: Exchange) -> None:
             tools=asked.tools,
             add_generation_prompt=asked.add_generation_prompt,
             values=asked.template_values,
+            body_bytes=len(body),
         )
     tokens = await service.tokenize(text, add_special_tokens=asked.add_special_tokens)
     spelled: list[str] | None = None
@@ -119,10 +123,12 @@ async def tokenize(service: Service, exchange: Exchange) -> None:
     answer = Tokenized(
         tokens=tokens,
         count=len(tokens),
-        max_model_len=service.client.info.context_tokens,
+        max_model_len=service.client.capacity_tokens,
         token_strs=spelled,
     )
-    await exchange.send_json(HTTPStatus.OK, answer)
+    await exchange.send_bytes(
+        HTTPStatus.OK, await service.aside(len(text), lambda: msgspec.json.encode(answer))
+    )
 
 
 async def detokenize(service: Service, exchange: Exchange) -> None:
@@ -130,17 +136,21 @@ async def detokenize(service: Service, exchange: Exchange) -> None:
     body = await exchange.body()
     asked = await service.aside(len(body), lambda: decode_detokenize(body))
     service.check_model(asked.model)
-    if asked.tokens:
-        check_tokens(asked.tokens, service.client.info.vocabulary, "tokens")
-    text = await service.aside(len(body), lambda: service.text.tokenizer.decode(asked.tokens))
-    await exchange.send_json(HTTPStatus.OK, Detokenized(text))
+    vocabulary = service.client.info.vocabulary
+
+    def answer() -> bytes:
+        if asked.tokens:
+            check_tokens(asked.tokens, vocabulary, "tokens")
+        return msgspec.json.encode(Detokenized(service.text.tokenizer.decode(asked.tokens)))
+
+    await exchange.send_bytes(HTTPStatus.OK, await service.aside(len(body), answer))
 
 
 def _card(service: Service) -> ModelCard:
     return ModelCard(
         id=service.settings.model_name,
         created=service.started_at,
-        max_model_len=service.client.info.context_tokens,
+        max_model_len=service.client.capacity_tokens,
     )
 
 

@@ -176,6 +176,16 @@ class EngineClient:
         """Requests that wait in the engine or are on their way to it."""
         return self.stats.waiting + self._sent - self._received
 
+    def check_count(self, answers: int) -> None:
+        """Raise RequestError where so many could never wait together: before they are made."""
+        limit = self.settings.max_waiting
+        if answers > limit:
+            raise RequestError(
+                f"the request asks for {answers} answers, and the queue takes {limit}; "
+                "send fewer prompts or a smaller n",
+                param="n",
+            )
+
     def submit(self, requests: Sequence[GenerationRequest]) -> Flight:
         """Send requests that answer together. Does not wait.
 
@@ -185,13 +195,8 @@ class EngineClient:
         """
         if not self.alive:
             raise EngineError(_GONE)
+        self.check_count(len(requests))
         limit = self.settings.max_waiting
-        if len(requests) > limit:
-            raise RequestError(
-                f"the request asks for {len(requests)} answers, and the queue takes {limit}; "
-                "send fewer prompts or a smaller n",
-                param="n",
-            )
         if self.waiting + len(requests) > limit:
             raise QueueFullError(
                 f"{self.waiting} requests wait, and the queue takes {limit}; try again later",

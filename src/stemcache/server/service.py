@@ -76,10 +76,28 @@ class Service:
             len(text), lambda: encode(text, add_special_tokens=add_special_tokens)
         )
 
-    async def tokenize_prompt(
-        self, text: str, *, add_special_tokens: bool, param: str
-    ) -> list[int]:
-        """As `tokenize`, but raises ContextOverflowError at once where a text cannot fit."""
+    async def tokenize_prompts(
+        self, prompts: Sequence[str | list[int]], *, add_special_tokens: bool, param: str
+    ) -> list[list[int]]:
+        """Token ids of all prompts that are texts; the others are ids already.
+
+        Raises ContextOverflowError, before anything is tokenized, where a text cannot fit.
+        """
+        texts = [prompt for prompt in prompts if isinstance(prompt, str)]
+        for text in texts:
+            self._check_length(text, param)
+        encode = self.text.tokenizer.encode
+        return await self.aside(
+            sum(map(len, texts)),
+            lambda: [
+                encode(prompt, add_special_tokens=add_special_tokens)
+                if isinstance(prompt, str)
+                else prompt
+                for prompt in prompts
+            ],
+        )
+
+    def _check_length(self, text: str, param: str) -> None:
         longest = self.text.tokenizer.longest_token_bytes
         capacity = self.client.capacity_tokens
         if longest is not None and len(text) > capacity * longest:
@@ -89,7 +107,6 @@ class Service:
                 "together; shorten it",
                 param=param,
             )
-        return await self.tokenize(text, add_special_tokens=add_special_tokens)
 
     async def render(
         self,
@@ -98,16 +115,19 @@ class Service:
         tools: Sequence[Mapping[str, object]],
         add_generation_prompt: bool,
         values: Mapping[str, object],
+        body_bytes: int,
     ) -> str:
-        """The conversation as the model's template writes it."""
-        size = sum(len(str(message["content"])) for message in messages)
+        """The conversation as the model's template writes it; all of it stood in the body."""
         return await self.aside(
-            size,
+            body_bytes,
             lambda: self.text.template.render(
                 messages, tools=tools, add_generation_prompt=add_generation_prompt, values=values
             ),
         )
 
     async def aside(self, size: int, work: Callable[[], T]) -> T:
-        """Do work on a text of this many characters or bytes, in a thread if it is long."""
+        """Do work on this many characters or bytes, in a thread if they are many.
+
+        What counts is all that one call works on: many short texts hold up streams as a long one.
+        """
         return work() if size <= _INLINE else await asyncio.to_thread(work)
