@@ -7,6 +7,7 @@ import pytest
 
 from stemcache.engine.config import EngineConfig, IndexForm
 from stemcache.engine.request import FinishReason, GenerationRequest, Sampling, Usage
+from stemcache.engine.sampling import Row, greedy
 from stemcache.engine.toy import ToyModel
 from stemcache.errors import ContextOverflowError, QueueFullError, RequestError, UsageError
 from tests.engine.harness import GREEDY, Harness, uncached
@@ -313,6 +314,29 @@ def test_a_failing_step_publishes_nothing_and_ends_its_requests(how: str) -> Non
     assert after.usage == Usage(30, 0, 4, 0)
     assert uncached(PROMPT[:30], 4) == after.tokens
     assert harness.engine.stats().failed_steps == 1
+
+
+def test_a_row_that_cannot_be_sampled_ends_its_own_request_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever goes wrong in choosing a token, the others in the step go on."""
+    harness = Harness(pages=100)
+
+    def choose(logits: Row, sampling: Sampling, *, seed: int, number: int) -> int:
+        del sampling, number
+        if seed == 13:
+            raise IndexError("no such token")
+        return greedy(logits)
+
+    monkeypatch.setattr("stemcache.engine.engine.choose", choose)
+    harness.submit("unlucky", PROMPT[:30], 4, sampling=Sampling(seed=13))
+    harness.submit("well", PROMPT[30:60], 4, sampling=Sampling(seed=14))
+
+    harness.drain()
+
+    unlucky, well = harness.answers["unlucky"], harness.answers["well"]
+    assert (unlucky.finish, unlucky.error) == (FinishReason.ERROR, "IndexError: no such token")
+    assert (well.finish, len(well.tokens)) == (FinishReason.LENGTH, 4)
 
 
 def test_a_reset_forgets_everything_published_before(harness: Harness) -> None:

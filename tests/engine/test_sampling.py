@@ -1,6 +1,7 @@
 """Choosing tokens: what is kept, how chance is drawn, what is reported."""
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -74,6 +75,21 @@ def test_frequencies_follow_probabilities() -> None:
 def test_temperature_sharpens() -> None:
     """Near zero, sampling is greedy."""
     assert kept(row(1, 2, 3), Sampling(temperature=0.01)) == {2}
+
+
+@pytest.mark.parametrize("temperature", [5e-324, 1e-310, 1e-100, 1e-9])
+@pytest.mark.parametrize("options", [{}, {"top_k": 2}, {"top_p": 0.5}, {"top_k": 3, "top_p": 0.9}])
+def test_the_smallest_temperatures_are_greedy(temperature: float, options: dict[str, Any]) -> None:
+    """A temperature that overflows when logits are divided by it picks the most probable."""
+    logits = row(-30, 20, 19.5, -3e38, 3)
+
+    assert kept(logits, Sampling(temperature=temperature, **options), draws=20) == {1}
+
+
+def test_impossible_tokens_are_never_drawn() -> None:
+    """A logit of minus infinity has no probability."""
+    assert kept(row(1, float("-inf"), 1), Sampling()) == {0, 2}
+    assert kept(row(1, float("-inf"), 1), Sampling(top_k=3)) == {0, 2}
 
 
 @given(st.integers(-(2**63), 2**64 - 1), st.integers(0, 2**31))

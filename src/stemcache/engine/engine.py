@@ -243,8 +243,14 @@ class Engine:
             if part not in broken:
                 self._advance(part, now)
         for part, row, token, well in zip(samples, logits, best.tolist(), sound, strict=True):
-            if well:
-                yield self._sampled(part.sequence, row, token)
+            if not well:
+                continue
+            try:
+                chosen, shown = _choose(part.sequence, row, token)
+            except Exception as error:  # noqa: BLE001  one row must not end the others
+                self._fail([part], f"{type(error).__name__}: {error}")
+                continue
+            yield self._chosen(part.sequence, chosen, shown)
 
     def _advance(self, part: Part, now: float) -> None:
         sequence = part.sequence
@@ -259,20 +265,15 @@ class Engine:
         if part.tokens > 1 or new_tokens >= _PUBLISH_TOKENS:
             self._cache.publish(sequence, now=now)
 
-    def _sampled(self, sequence: Sequence, row: Row, token: int) -> Progress:
-        """Append what comes next: `token`, the most probable, unless chance is asked for."""
-        request, sampling = sequence.request, sequence.request.sampling
-        if sampling.temperature:
-            token = choose(row, sampling, seed=sequence.seed, number=sequence.generated)
+    def _chosen(self, sequence: Sequence, token: int, shown: tuple[TokenLogprobs, ...]) -> Progress:
+        """Append a token, or end at it."""
+        request = sequence.request
         model_stop = frozenset() if request.ignore_model_stop else self._model.info.stop_tokens
         if token in model_stop or token in request.stop_tokens:
             return self._end(sequence, FinishReason.STOP, tell=True)
         sequence.chain.extend([token])
         sequence.generated += 1
         self._count.completion_tokens += 1
-        shown: tuple[TokenLogprobs, ...] = ()
-        if sampling.logprobs is not None:
-            shown = (logprobs(row, token, sampling.logprobs),)
         if not sequence.remaining:
             return self._end(sequence, FinishReason.LENGTH, (token,), shown, tell=True)
         return Progress(sequence.request_id, (token,), shown, sequence.usage, None)
@@ -305,3 +306,14 @@ class Engine:
         if not tell:
             self._ended.append(progress)
         return progress
+
+
+def _choose(sequence: Sequence, row: Row, best: int) -> tuple[int, tuple[TokenLogprobs, ...]]:
+    """The next token, `best` unless chance is asked for, and what is shown of it."""
+    sampling = sequence.request.sampling
+    token = best
+    if sampling.temperature:
+        token = choose(row, sampling, seed=sequence.seed, number=sequence.generated)
+    if sampling.logprobs is None:
+        return token, ()
+    return token, (logprobs(row, token, sampling.logprobs),)

@@ -14,6 +14,9 @@ __all__ = ["Row", "choose", "greedy", "logprobs"]
 Row = npt.NDArray[np.float32]
 """Logits of one position: shape (vocabulary,)."""
 
+_COLDEST = 1e-30  # below it, sampling is greedy to the last bit
+_FLOOR = -745.0  # the exponential of less is 0
+
 _HEAD = 1024  # candidates sorted before the whole vocabulary is
 
 
@@ -29,8 +32,9 @@ def choose(logits: Row, sampling: Sampling, *, seed: int, number: int) -> int:
     """
     if sampling.temperature == 0:
         return greedy(logits)
-    scaled = logits.astype(np.float64) / sampling.temperature
-    weights = np.exp(scaled - scaled.max())
+    # The peak goes first: divided by a tiny temperature, large logits would overflow to inf - inf.
+    below = logits.astype(np.float64) - float(logits.max())
+    weights = np.exp(np.maximum(below / max(sampling.temperature, _COLDEST), _FLOOR))
     draw = _uniform(seed, number)
     if not sampling.top_k and sampling.top_p >= 1:
         return _pick(weights, draw)

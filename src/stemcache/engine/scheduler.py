@@ -104,7 +104,7 @@ class Scheduler:
             return
         head = list(islice(self.waiting, _LOOK_AHEAD))
         queue = [
-            schedule.Waiting(at, now - each.arrived_s, self._cache.match(each).tokens)
+            schedule.Waiting(at, now - each.arrived_s, self._matched(each))
             for at, each in enumerate(head)
         ]
         for at in self._order(queue):
@@ -121,6 +121,11 @@ class Scheduler:
             self._cache.admit(chosen, now=now)
             self.running.append(chosen)
             yield chosen
+
+    def _matched(self, sequence: Sequence) -> int:
+        if self._config.schedule not in schedule.LOOKS_AT_MATCHES:
+            return 0
+        return self._cache.match(sequence).tokens
 
     def _growth(self, newcomer: Sequence) -> int:
         """Pages kept back so that everyone can go on; none for a request that runs alone."""

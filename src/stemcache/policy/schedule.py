@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from stemcache.errors import UsageError, unknown_choice
 
-__all__ = ["NAMES", "Order", "Waiting", "fcfs", "lpm", "order"]
+__all__ = ["LOOKS_AT_MATCHES", "NAMES", "Order", "Waiting", "fcfs", "lpm", "order"]
 
 LPM_PATIENCE_S = 10.0
 """A request that has waited this long goes before any that matches more."""
@@ -18,7 +18,7 @@ class Waiting(NamedTuple):
     """In order of arrival, from 0; a preempted request keeps its place before all others."""
     waited_s: float
     matched_tokens: int
-    """Of its prompt, cached at this moment."""
+    """Of its prompt, cached at this moment; 0 for orders not in `LOOKS_AT_MATCHES`."""
 
 
 Order = Callable[[Sequence[Waiting]], list[int]]
@@ -45,6 +45,9 @@ def lpm(waiting: Sequence[Waiting]) -> list[int]:
 
 
 _ORDERS: dict[str, Order] = {"fcfs": fcfs, "lpm": lpm}
+
+LOOKS_AT_MATCHES = frozenset({"lpm"})
+"""Orders that read `matched_tokens`; for the others nobody need look them up."""
 
 NAMES = tuple(_ORDERS)
 """What `--schedule` takes."""
