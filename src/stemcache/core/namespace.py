@@ -49,7 +49,7 @@ class Namespace:
 
 
 def _text(value: str) -> bytes:
-    # Lone surrogates can arrive in JSON ("\ud800"); they must be told apart, not refused here.
+    # A Python string may hold lone surrogates; they must be told apart, not refused here.
     return value.encode("utf-8", "surrogatepass")
 
 
