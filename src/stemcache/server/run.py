@@ -27,6 +27,7 @@ from stemcache.errors import UsageError
 from stemcache.server.app import make_app
 from stemcache.server.engine_client import EngineClient
 from stemcache.server.metrics import Metrics
+from stemcache.server.protocol import Protocol
 from stemcache.server.refusal import HttpError
 from stemcache.server.service import Service, ServiceSettings
 from stemcache.server.source import Source
@@ -36,6 +37,8 @@ __all__ = ["Ready", "bind", "run_server"]
 
 _LAST_WORDS_S = 2.0
 """How long cancelled requests may take to send their error."""
+
+_MORE_CONNECTIONS = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,10 +173,13 @@ async def _serve(
     grace_s: float,
     on_ready: Callable[[], None],
 ) -> int:
+    dials = service.client.settings
     server = _Uvicorn(
         uvicorn.Config(
             make_app(service),
-            http="httptools",
+            http=Protocol,
+            # All that may run or wait at once, and some to ask for health and to be refused.
+            limit_concurrency=dials.max_running + dials.max_waiting + _MORE_CONNECTIONS,
             loop="none",
             ws="none",
             lifespan="off",
