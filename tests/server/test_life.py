@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import json
 import os
 import select
@@ -13,6 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
+from stemcache.errors import UsageError
+from stemcache.server.run import _listen, bind
 from tests.server.live_server import LiveServer, serve
 
 ENDLESS: dict[str, Any] = {
@@ -173,7 +176,8 @@ def test_a_reader_that_stops_reading_does_not_hold_up_the_end() -> None:
         server.wait_for("stemcache_requests_running", 0)
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(60) == 0
-    assert [line for line in server.log if line["message"] == "stopped"]
+    assert "Traceback" not in str(server.log)
+    assert [line for line in server.log if line.get("message") == "stopped"]
 
 
 def test_a_second_signal_ends_the_grace() -> None:
@@ -287,3 +291,66 @@ def test_ten_thousand_requests_leave_nothing_behind() -> None:
         assert reset["success"]
         metrics = server.metrics()
         assert metrics["stemcache_pages{free}"] == metrics["stemcache_pages_capacity"]
+
+
+def test_a_stuck_engine_does_not_hold_up_the_end() -> None:
+    """It is killed a few seconds after the grace, even where it no longer takes what is sent."""
+    with serve("--grace", "0.2", "--max-body", "64MiB", "--max-waiting", "100") as server:
+        worker = _worker(server)
+        os.kill(worker, signal.SIGSTOP)
+        with contextlib.ExitStack() as stack:
+            for _ in range(60):  # 60 times 3,900 tokens of four bytes fill the socket
+                stack.enter_context(
+                    sent(server, {**ENDLESS, "prompt": [7] * 3900, "max_tokens": 9})
+                )
+            for _ in range(20):  # its metrics stand still, so this only gives it time to send
+                server.metrics()
+            server.process.send_signal(signal.SIGTERM)
+            assert server.process.wait(20) == 0
+        assert not Path(f"/proc/{worker}/cmdline").exists()
+    assert "Traceback" not in str(server.log)
+
+
+def test_an_unfinished_body_does_not_hold_up_the_end() -> None:
+    """Nothing of it runs yet, so it is refused at once, as what comes later is."""
+    with (
+        serve("--grace", "30") as server,
+        socket.create_connection(("127.0.0.1", int(server.url.rsplit(":", 1)[1]))) as connection,
+    ):
+        connection.sendall(
+            b"POST /v1/completions HTTP/1.1\r\nhost: toy\r\ncontent-length: 99\r\n"
+            b"expect: 100-continue\r\n\r\n"
+        )
+        assert connection.recv(100).startswith(b"HTTP/1.1 100")
+        connection.sendall(b"{")
+        server.process.send_signal(signal.SIGTERM)
+        status, headers, content = answer(connection)
+        assert (status, headers["retry-after"], headers["connection"]) == (503, "5", "close")
+        assert json.loads(content)["error"]["message"] == (
+            "the server is shutting down before it had read the request; "
+            "send the request to another server, or again later"
+        )
+        assert server.process.wait(20) == 0
+    assert "Traceback" not in str(server.log)
+
+
+def test_of_two_servers_on_one_port_the_second_says_so() -> None:
+    """Both can take the address while neither listens; no traceback tells the loser."""
+    first = bind("127.0.0.1", 0)
+    port = first.getsockname()[1]
+    second = bind("127.0.0.1", port)
+    with first, second:
+        _listen(first)
+        with pytest.raises(UsageError) as caught:
+            _listen(second)
+    assert str(caught.value) == (
+        f"cannot listen on --host 127.0.0.1 --port {port}: Address already in use; "
+        "choose another, or 0 for any free port"
+    )
+
+
+def test_a_host_that_is_no_name_is_told() -> None:
+    """An empty label is none."""
+    with pytest.raises(UsageError) as caught:
+        bind("bad..host", 0)
+    assert str(caught.value).startswith("cannot listen on --host bad..host --port 0: ")

@@ -127,3 +127,12 @@ def test_wrong_types_are_refused_with_their_place(
 def test_long_values_are_cut_in_messages() -> None:
     """A message quotes at most forty characters of what a user sent."""
     assert show("x" * 1000) == '"' + "x" * 36 + "..."
+
+
+def test_long_names_and_values_are_not_said_back_whole() -> None:
+    """A message stays short, and a long name is not compared with ours."""
+    name = "m" * 1_000_000
+    with pytest.raises(RequestError) as caught:
+        settle({name: 1}, Fields(implemented=frozenset({"model"})))
+    assert len(str(caught.value)) < 200
+    assert len(caught.value.param or "") <= 40

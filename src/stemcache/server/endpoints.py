@@ -43,7 +43,7 @@ def _heading(service: Service, exchange: Exchange, generation: Generation) -> He
 
 async def chat(service: Service, exchange: Exchange) -> None:
     """`POST /v1/chat/completions`."""
-    body = await exchange.body()
+    body = await service.body_of(exchange)
     asked = await service.aside(len(body), lambda: decode_chat(body))
     generation = asked.generation
     service.check_model(generation.model)
@@ -62,7 +62,7 @@ async def chat(service: Service, exchange: Exchange) -> None:
 
 async def completions(service: Service, exchange: Exchange) -> None:
     """`POST /v1/completions`."""
-    body = await exchange.body()
+    body = await service.body_of(exchange)
     asked = await service.aside(len(body), lambda: decode_completion(body))
     generation = asked.generation
     service.check_model(generation.model)
@@ -103,7 +103,7 @@ async def _answer(
 
 async def tokenize(service: Service, exchange: Exchange) -> None:
     """`POST /tokenize`."""
-    body = await exchange.body()
+    body = await service.body_of(exchange)
     asked = await service.aside(len(body), lambda: decode_tokenize(body))
     service.check_model(asked.model)
     text = asked.prompt
@@ -133,7 +133,7 @@ async def tokenize(service: Service, exchange: Exchange) -> None:
 
 async def detokenize(service: Service, exchange: Exchange) -> None:
     """`POST /detokenize`."""
-    body = await exchange.body()
+    body = await service.body_of(exchange)
     asked = await service.aside(len(body), lambda: decode_detokenize(body))
     service.check_model(asked.model)
     vocabulary = service.client.info.vocabulary

@@ -47,6 +47,9 @@ from stemcache.server.worker import EngineSettings, run_worker
 
 __all__ = ["EngineClient", "Flight"]
 
+_LAST_STEP_S = 3.0
+"""How long the process may take to see that the server is gone."""
+
 _GONE = "the engine's process has ended; restart the server (its log says why)"
 
 
@@ -238,10 +241,14 @@ class EngineClient:
             self.drop(request_id)
 
     async def close(self) -> None:
-        """End the process: it stops when the socket closes, at the latest after its step."""
-        self._writer.close()
+        """End the process: it stops when the socket closes, at the latest after its step.
+
+        Where it does not, it is killed.
+        """
+        # Not close(): that would first send what a stuck process does not take.
+        self._writer.transport.abort()
         await self.ended.wait()
-        await asyncio.to_thread(self._process.join, 30)
+        await asyncio.to_thread(self._process.join, _LAST_STEP_S)
         if self._process.is_alive():
             self._process.kill()
         await self._listening

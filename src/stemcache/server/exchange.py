@@ -7,6 +7,7 @@ from http import HTTPStatus
 import msgspec
 from starlette.types import Message, Receive, Scope, Send
 
+from stemcache.errors import StemcacheError
 from stemcache.server.refusal import HttpError, reply_to
 from stemcache.wire.answers import sse
 
@@ -49,6 +50,8 @@ class Exchange:
         self._receive = receive
         self._send = send
         self._max_body_bytes = max_body_bytes
+        self._reader: asyncio.Task[object] | None = None
+        self._refusal: StemcacheError | None = None
         self._streaming = False
         self._complete = False
         self._watch: asyncio.Task[None] | None = None
@@ -62,6 +65,27 @@ class Exchange:
 
         From here on a disconnect cancels the task that runs the handler.
         """
+        task = asyncio.current_task()
+        assert task is not None, "handlers run in a task"
+        self._reader = task
+        try:
+            body = await self._read()
+        except asyncio.CancelledError:
+            if self._refusal is None or task.uncancel():
+                raise
+            raise self._refusal from None
+        finally:
+            self._reader = None
+        self._watch = asyncio.create_task(self._cancel_on_disconnect(task))
+        return body
+
+    def end_reading(self, error: StemcacheError) -> None:
+        """Make `body` raise this error if it is still waiting for the rest."""
+        if self._reader is not None and self._refusal is None:
+            self._refusal = error
+            self._reader.cancel()
+
+    async def _read(self) -> bytes:
         length = self.header(b"content-length")
         declared = int(length) if length.isdigit() else 0
         if declared > self._max_body_bytes and self.header(b"expect").lower() == b"100-continue":
@@ -84,9 +108,6 @@ class Exchange:
             raise self._too_large() from None
         if max(size, declared) > self._max_body_bytes:
             raise self._too_large()
-        task = asyncio.current_task()
-        assert task is not None, "handlers run in a task"
-        self._watch = asyncio.create_task(self._cancel_on_disconnect(task))
         return b"".join(parts)
 
     async def _next(self) -> Message:

@@ -40,6 +40,8 @@ _LAST_WORDS_S = 2.0
 
 _MORE_CONNECTIONS = 128
 
+_BACKLOG = 2048
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
@@ -74,13 +76,27 @@ def bind(host: str, port: int) -> socket.socket:
         except OSError:
             sock.close()
             raise
-    except (OSError, OverflowError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(
-            f"cannot listen on --host {host} --port {port}: {reason}; "
-            "choose another, or 0 for any free port"
-        ) from None
+    except (OSError, OverflowError, UnicodeError) as error:
+        raise _cannot_listen(host, port, error) from None
     return sock
+
+
+def _listen(sock: socket.socket) -> None:
+    # Only now: until the model is loaded, whoever connects is refused instead of kept waiting.
+    # Where two servers start at once both can bind, but only one can listen.
+    try:
+        sock.listen(_BACKLOG)
+    except OSError as error:
+        host, port = sock.getsockname()[:2]
+        raise _cannot_listen(host, port, error) from None
+
+
+def _cannot_listen(host: str, port: int, error: Exception) -> UsageError:
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return UsageError(
+        f"cannot listen on --host {host} --port {port}: {reason}; "
+        "choose another, or 0 for any free port"
+    )
 
 
 def _url(sock: socket.socket) -> str:
@@ -189,29 +205,27 @@ async def _serve(
             timeout_graceful_shutdown=round(_LAST_WORDS_S),
         )
     )
-    sock.listen(2048)
+    _listen(sock)
     serving = asyncio.create_task(server.serve(sockets=[sock]))
     waits = [asyncio.create_task(event.wait()) for event in (stop, service.client.ended)]
     try:
         on_ready()
         await asyncio.wait({serving, *waits}, return_when=asyncio.FIRST_COMPLETED)
         service.draining = True
+        # Nothing of theirs runs yet, and their clients might never send the rest.
+        service.end_reading(_shutting_down("before it had read the request"))
         if service.client.alive:
             service.logger.info("draining", in_flight=service.in_flight, grace_s=grace_s)
             await _settle(service, grace_s, hurry)
         else:
             service.logger.error("the engine's process has ended; stopping")
         if service.in_flight:
-            service.client.fail_all(
-                HttpError(
-                    HTTPStatus.SERVICE_UNAVAILABLE,
-                    "the server is shutting down and the answer took longer than its --grace; "
-                    "send the request to another server, or again later",
-                    code="shutting_down",
-                    headers={"retry-after": "5", "connection": "close"},
-                )
-            )
+            service.client.fail_all(_shutting_down("and the answer took longer than its --grace"))
             await _settle(service, _LAST_WORDS_S, asyncio.Event())
+        for connection in list(server.server_state.connections):
+            assert isinstance(connection, Protocol), "uvicorn is told to make these"
+            connection.abort_running()  # its client does not read
+        await _settle(service, _LAST_WORDS_S, asyncio.Event())
         alive = service.client.alive
         server.should_exit = True
         await serving
@@ -220,6 +234,15 @@ async def _serve(
             task.cancel()
     service.logger.info("stopped")
     return 0 if alive else 2
+
+
+def _shutting_down(when: str) -> HttpError:
+    return HttpError(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        f"the server is shutting down {when}; send the request to another server, or again later",
+        code="shutting_down",
+        headers={"retry-after": "5", "connection": "close"},
+    )
 
 
 async def _settle(service: Service, limit_s: float, hurry: asyncio.Event) -> None:

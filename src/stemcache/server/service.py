@@ -9,11 +9,13 @@ from typing import TypeVar
 from structlog.typing import FilteringBoundLogger
 
 from stemcache.clock import Clock
-from stemcache.errors import ContextOverflowError
+from stemcache.errors import ContextOverflowError, StemcacheError
 from stemcache.server.engine_client import EngineClient
+from stemcache.server.exchange import Exchange
 from stemcache.server.metrics import Metrics
 from stemcache.server.refusal import HttpError
 from stemcache.server.source import TextSide
+from stemcache.wire.body import cut
 
 __all__ = ["Service", "ServiceSettings"]
 
@@ -51,6 +53,8 @@ class Service:
     """Set when the server is about to end: what runs goes on, what is new is refused."""
     in_flight: int = 0
     """Requests being answered."""
+    reading: set[Exchange] = field(default_factory=set)
+    """Those of them whose body has not come yet."""
     settled: asyncio.Event = field(default_factory=asyncio.Event)
     """Set whenever the last of the requests in flight has been answered."""
 
@@ -64,7 +68,7 @@ class Service:
         if name is not None and name != self.settings.model_name:
             raise HttpError(
                 HTTPStatus.NOT_FOUND,
-                f"the model {name!r} is not served here; use {self.settings.model_name!r}",
+                f"the model {cut(name)!r} is not served here; use {self.settings.model_name!r}",
                 code="model_not_found",
                 param="model",
             )
@@ -124,6 +128,19 @@ class Service:
                 messages, tools=tools, add_generation_prompt=add_generation_prompt, values=values
             ),
         )
+
+    def end_reading(self, error: StemcacheError) -> None:
+        """Refuse the requests whose body has not come yet."""
+        for exchange in self.reading:
+            exchange.end_reading(error)
+
+    async def body_of(self, exchange: Exchange) -> bytes:
+        """The request's body; meanwhile `end_reading` can refuse it. Raises HttpError."""
+        self.reading.add(exchange)
+        try:
+            return await exchange.body()
+        finally:
+            self.reading.discard(exchange)
 
     async def aside(self, size: int, work: Callable[[], T]) -> T:
         """Do work on this many characters or bytes, in a thread if they are many.

@@ -18,9 +18,12 @@ import msgspec
 
 from stemcache.errors import RequestError, UnsupportedError
 
-__all__ = ["Fields", "convert", "decode_object", "settle", "show"]
+__all__ = ["Fields", "convert", "cut", "decode_object", "settle", "show"]
 
 T = TypeVar("T")
+
+_NEAR = 64
+"""Longer names are like none of ours."""
 
 _BYTE = re.compile(r"\(byte (\d+)\)")
 _PATH = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>[^`]*)`)?$", re.DOTALL)
@@ -45,7 +48,11 @@ class Fields:
 
 def show(value: object) -> str:
     """A user's value as JSON, cut to a length that fits a message."""
-    text = msgspec.json.encode(value).decode()
+    return cut(msgspec.json.encode(value).decode())
+
+
+def cut(text: str) -> str:
+    """A text of the user's, short enough to say back."""
     return text if len(text) <= 40 else text[:37] + "..."
 
 
@@ -84,10 +91,11 @@ def settle(body: Mapping[str, Any], fields: Fields) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for name, value in body.items():
         if name not in fields.names:
-            near = get_close_matches(name, fields.names, n=1)
+            # Comparing takes time that grows with the name, and no documented one is near these.
+            near = get_close_matches(name, fields.names, n=1) if len(name) <= _NEAR else []
             hint = f"did you mean {near[0]!r}?" if near else "remove it"
             raise RequestError(
-                f"unknown field {show(name)} in the request body; {hint}", param=name
+                f"unknown field {show(name)} in the request body; {hint}", param=cut(name)
             )
         if value is None:
             continue
