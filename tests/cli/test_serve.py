@@ -107,3 +107,29 @@ def test_without_caching_nothing_is_cached() -> None:
             answer = httpx.post(f"{server.url}/v1/completions", json=body).json()
             assert answer["usage"]["prompt_tokens_details"]["cached_tokens"] == 0
         assert server.wait_until_idle()["stemcache_pages{idle}"] == 0
+
+
+def test_an_empty_model_is_refused() -> None:
+    """It is a shell variable that is not set, not a wish for the current directory."""
+    assert fails("--model", "", "--port", "0") == (
+        "stemcache: --model is empty; give a path or 'toy', or leave it out"
+    )
+
+
+def test_a_file_that_holds_no_weights_is_refused(tmp_path: Path) -> None:
+    """Before it is taken for a directory."""
+    file = tmp_path / "model.bin"
+    file.touch()
+    assert fails("--model", str(file), "--port", "0") == (
+        f"stemcache: --model {file} is a file, but no .gguf file; "
+        "give its directory, or a .gguf file"
+    )
+
+
+def test_of_several_gguf_files_one_is_to_be_named(tmp_path: Path) -> None:
+    """The message names the first of them."""
+    for name in ("b.gguf", "a.gguf"):
+        (tmp_path / name).touch()
+    assert fails("--model", str(tmp_path), "--port", "0") == (
+        f"stemcache: --model {tmp_path} holds 2 .gguf files; name one, such as {tmp_path}/a.gguf"
+    )

@@ -83,7 +83,7 @@ def test_each_answer_and_each_log_line_has_the_requests_id(
     play(body)
 
 
-@pytest.mark.parametrize("given", ["", "Bearer", "Bearer right!", "bearer right", "Basic right"])
+@pytest.mark.parametrize("given", ["", "Bearer", "Bearer right!", "basic right", "Basic right"])
 def test_without_the_key_nothing_is_answered(given: str) -> None:
     """The refusal says how to send one, and counts as an invalid request."""
 
@@ -341,3 +341,51 @@ def test_a_server_that_is_cancelled_does_not_swallow_it() -> None:
 def test_each_request_has_one_outcome(status: int, outcome: str, *, broken_off: bool) -> None:
     """By its status, but for streams that broke off after a good one."""
     assert outcome == _outcome(status, broken_off=broken_off)
+
+
+def test_long_names_and_paths_are_not_said_back_whole() -> None:
+    """What a message quotes is cut."""
+
+    async def body(stage: Stage) -> None:
+        for answered in (
+            await stage.complete(model="m" * 100_000),
+            await stage.ask("GET", "/" + "p" * 100_000),
+            await stage.ask("POST", "/v1/models/" + "p" * 100_000),
+            await stage.ask(
+                "POST", "/tokenize", {"messages": [{"role": "r" * 100_000, "content": ""}]}
+            ),
+        ):
+            assert 400 <= answered.status < 500
+            assert len(answered.body) < 500
+
+    play(body)
+
+
+def test_the_schemes_name_is_written_in_any_case() -> None:
+    """As HTTP has it; the key is not."""
+
+    async def body(stage: Stage) -> None:
+        async def status(given: str) -> int:
+            return (await stage.ask("GET", "/v1/models", headers={"authorization": given})).status
+
+        assert 200 == await status("bearer Key")
+        assert 200 == await status("BEARER Key")
+        assert 401 == await status("Bearer key")
+        assert 401 == await status("Basic Key")
+
+    play(body, api_key="Key")
+
+
+def test_a_stop_token_outside_the_vocabulary_is_refused() -> None:
+    """It could never come, so it must be a mistake."""
+
+    async def body(stage: Stage) -> None:
+        answered = await stage.complete(stop_token_ids=[257])
+
+        assert 400 == answered.status
+        assert (
+            "stop_token_ids holds 257, and the vocabulary ends at 256; "
+            "send ids of the served model's tokenizer"
+        ) == answered.error()["message"]
+
+    play(body)

@@ -233,3 +233,12 @@ def test_a_gguf_file_is_converted_once_and_again_when_it_changes(
     made = converted(file, tmp_path, tell=index.told.append, convert=index.convert)
     assert (made / "model").read_bytes() == b"other"
     assert index.conversions == 2
+
+
+def test_what_a_killed_download_left_is_removed(index: Index, tmp_path: Path) -> None:
+    """SIGTERM leaves the directory of the download behind; the next start clears it away."""
+    stale = tmp_path / "models" / ".download-gone"
+    stale.mkdir(parents=True)
+    (stale / "part").write_bytes(b"half a wheel")
+    index.obtain(tmp_path)
+    assert not stale.exists()

@@ -3,6 +3,7 @@
 import asyncio
 import math
 import os
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -34,6 +35,7 @@ _DEFAULT_BLOCK: dict[IndexForm, int] = {"hash": 16, "radix": 1}
 @click.command()
 @click.option(
     "--model",
+    type=click.Path(),  # for the shell, which completes it; what is there is looked at below
     metavar="PATH",
     help="Model directory (safetensors or GGUF) or .gguf file; 'toy' has no weights.  "
     f"[default: {EMBEDDED_NAME}, fetched on first use]",
@@ -175,6 +177,8 @@ def serve(
     """
     if not math.isfinite(grace):
         raise UsageError(f"--grace is {grace}; use a number of seconds")
+    if model == "":
+        raise UsageError("--model is empty; give a path or 'toy', or leave it out")
     if api_key == "":
         raise UsageError("--api-key is empty; give a key or leave it out")
     toy = model == "toy"
@@ -223,6 +227,16 @@ def _source(model: str | None, name: str | None, dtype: Dtype, threads: int | No
             raise UsageError(
                 f"--model {model} does not exist; give a directory with weights and tokenizer, "
                 "a .gguf file, 'toy', or nothing for the embedded model"
+            )
+        if path.is_file() and path.suffix != ".gguf":
+            raise UsageError(
+                f"--model {model} is a file, but no .gguf file; give its directory, or a .gguf file"
+            )
+        files = sorted(file.name for file in path.glob("*.gguf")) if path.is_dir() else []
+        if len(files) > 1 and not (path / "tokenizer.json").is_file():
+            raise UsageError(
+                f"--model {model} holds {len(files)} .gguf files; "
+                f"name one, such as {shlex.quote(str(Path(model) / files[0]))}"
             )
         if not (path / "tokenizer.json").is_file():
             with talking() as tell:

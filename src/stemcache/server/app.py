@@ -24,6 +24,7 @@ from stemcache.server import endpoints
 from stemcache.server.exchange import CLIENT_LEFT, Exchange
 from stemcache.server.refusal import HttpError
 from stemcache.server.service import Service
+from stemcache.wire.body import cut
 
 __all__ = ["make_app"]
 
@@ -71,7 +72,7 @@ class _Around:
         self._app = app
         self._service = service
         key = service.settings.api_key
-        self._key = None if key is None else f"Bearer {key}".encode()
+        self._key = None if key is None else key.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http", "uvicorn is told to offer HTTP alone"
@@ -116,7 +117,9 @@ class _Around:
     def _check(self, path: str, exchange: Exchange) -> None:
         if self._key is not None and path not in _ALWAYS_OPEN:
             given = exchange.header(b"authorization")
-            if not hmac.compare_digest(given, self._key):
+            scheme, _, key = given.partition(b" ")
+            # HTTP's schemes are written in any case; a key is not.
+            if scheme.lower() != b"bearer" or not hmac.compare_digest(key.strip(), self._key):
                 raise HttpError(
                     HTTPStatus.UNAUTHORIZED,
                     "the API key is missing or wrong; "
@@ -173,13 +176,13 @@ def _not_routed(request: Request, error: Exception) -> NoReturn:
         allowed = ", ".join(sorted((error.headers or {}).get("Allow", "").split(", ")))
         raise HttpError(
             error.status_code,
-            f"{request.method} is not possible on {path}; use {allowed}",
+            f"{cut(request.method)} is not possible on {cut(path)}; use {allowed}",
             code="method_not_allowed",
             headers={"allow": allowed},
         ) from None
     paths = ", ".join(path for _, path, _ in _ROUTES)
     raise HttpError(
-        error.status_code, f"nothing is at {path}; use one of {paths}", code="unknown_url"
+        error.status_code, f"nothing is at {cut(path)}; use one of {paths}", code="unknown_url"
     ) from None
 
 

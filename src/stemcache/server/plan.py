@@ -63,6 +63,13 @@ def plan(
     Raises RequestError, ContextOverflowError.
     """
     param = "messages" if chat else "prompt"
+    for stop in generation.stop_token_ids:
+        if stop >= vocabulary:
+            raise RequestError(
+                f"stop_token_ids holds {stop}, and the vocabulary ends at {vocabulary - 1}; "
+                "send ids of the served model's tokenizer",
+                param="stop_token_ids",
+            )
     requests: list[GenerationRequest] = []
     for tokens in prompts:
         check_tokens(tokens, vocabulary, param)

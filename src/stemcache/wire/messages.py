@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from stemcache.errors import RequestError, UnsupportedError, unknown_choice
-from stemcache.wire.body import Fields, settle, show
+from stemcache.wire.body import Fields, cut, settle, show
 
 __all__ = ["check_template_values", "messages_for_template", "tools_for_template"]
 
@@ -52,7 +52,7 @@ def _message(message: object, where: str) -> dict[str, Any]:
     role = kept.get("role")
     if not isinstance(role, str) or role not in _ROLES:
         raise RequestError(
-            unknown_choice("role", str(role), f"{where}.role", _ROLES), param=f"{where}.role"
+            unknown_choice("role", cut(str(role)), f"{where}.role", _ROLES), param=f"{where}.role"
         )
     kept["role"] = "system" if role == "developer" else role
     for name in ("name", "reasoning", "reasoning_content", "tool_call_id"):
