@@ -133,3 +133,20 @@ def test_of_several_gguf_files_one_is_to_be_named(tmp_path: Path) -> None:
     assert fails("--model", str(tmp_path), "--port", "0") == (
         f"stemcache: --model {tmp_path} holds 2 .gguf files; name one, such as {tmp_path}/a.gguf"
     )
+
+
+def test_more_kv_memory_than_there_is_is_refused_in_one_line() -> None:
+    """It names the flag, and no traceback hides it."""
+    assert fails("--model", "toy", "--port", "0", "--kv-memory", "900TiB") == (
+        f"stemcache: --kv-memory is {900 * 2**40} bytes, more than this machine gives; give less"
+    )
+
+
+def test_a_broken_embedded_model_is_to_be_deleted(tmp_path: Path) -> None:
+    """The next start makes it again."""
+    broken = tmp_path / "models" / "SmolLM2-135M-Instruct"
+    broken.mkdir(parents=True)
+    assert fails("--port", "0", STEMCACHE_HOME=str(tmp_path)) == (
+        f"stemcache: the embedded model in {broken} is broken: it has no tokenizer.json; "
+        "delete the directory, and the next start makes it again"
+    )

@@ -221,6 +221,11 @@ def _source(model: str | None, name: str | None, dtype: Dtype, threads: int | No
     if model is None:
         with talking() as tell:
             path = obtain(cache, tell=tell)
+        if not (path / "tokenizer.json").is_file():
+            raise UsageError(
+                f"the embedded model in {path} is broken: it has no tokenizer.json; "
+                "delete the directory, and the next start makes it again"
+            )
     else:
         path = Path(model).resolve()
         if not path.exists():

@@ -132,7 +132,13 @@ def _load(source: Source, settings: EngineSettings) -> tuple[Engine, Model, Engi
     config = EngineConfig.of(
         settings, pages=pages_that_fit(settings, model.info.kv_bytes_per_token)
     )
-    return Engine(model, config, clock=MonotonicClock()), model, config
+    try:
+        return Engine(model, config, clock=MonotonicClock()), model, config
+    except MemoryError:
+        raise UsageError(
+            f"--kv-memory is {settings.kv_memory_bytes} bytes, more than this machine gives; "
+            "give less"
+        ) from None
 
 
 def _serve(sock: socket.socket, engine: Engine) -> None:
