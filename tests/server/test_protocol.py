@@ -1,5 +1,6 @@
 """What one connection may cost, and that a client which leaves is noticed."""
 
+import asyncio
 import json
 import socket
 from collections.abc import Iterator
@@ -7,8 +8,12 @@ from http.client import HTTPResponse
 from typing import Any
 
 import pytest
+from uvicorn.config import Config
+from uvicorn.server import ServerState
 
+from stemcache.server import protocol
 from tests.server.live_server import LiveServer, serve
+from tests.server.stage import Stage, play
 
 LONG = json.dumps(
     {"model": "toy", "prompt": "Go on", "max_tokens": 3000, "ignore_eos": True, "n": 20}
@@ -165,3 +170,39 @@ def test_connections_are_bounded(server: LiveServer) -> None:
         503,
         "149 connections are open, and no more are taken; try again later",
     )
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"", None),
+        (b"GET /health HTTP/1.1\r\nhost", 408),
+        (b"POST /tokenize HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n{", 408),
+    ],
+    ids=["nothing", "half a head", "half a body"],
+)
+def test_who_does_not_go_on_is_cut_off(
+    monkeypatch: pytest.MonkeyPatch, sent: bytes, status: int | None
+) -> None:
+    """With an answer, where a request had begun."""
+    monkeypatch.setattr(protocol, "_PATIENCE_S", 0.05)
+
+    async def body(stage: Stage) -> None:
+        config = Config(stage.app, ws="none", lifespan="off", log_config=None)
+        state = ServerState()
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(
+            lambda: protocol.Protocol(config, state, {}), "127.0.0.1", 0
+        )
+        async with server:
+            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            writer.write(sent)
+            answered = await reader.read()
+            writer.close()
+        if status is None:
+            assert answered == b""
+        else:
+            assert answered.startswith(b"HTTP/1.1 %d " % status)
+            assert b"the rest of the request did not come within 0.05 s; send it" in answered
+
+    play(body)
