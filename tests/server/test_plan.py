@@ -38,7 +38,9 @@ def test_choices_of_each_prompt_stand_together() -> None:
     """The order is that of the choices' indices; ids are unique; the rest is carried over."""
     planned = requests(make(n=2, seed=7), [[1], [2, 3]])
     assert [request.prompt.tolist() for request in planned] == [[1], [1], [2, 3], [2, 3]]
-    assert [request.sampling.seed for request in planned] == [7, 8, 7, 8]
+    seeds = [request.sampling.seed for request in planned]
+    assert seeds[:2] == seeds[2:]
+    assert seeds[0] == 7 != seeds[1]
     assert len({request.request_id for request in planned}) == 4
     first = planned[0]
     assert (first.salt, first.priority, first.ignore_model_stop) == ("s", 1, True)
@@ -51,9 +53,14 @@ def test_without_a_seed_the_engine_draws_one_for_each_choice() -> None:
     assert {request.sampling.seed for request in requests(make(n=3), [[1]])} == {None}
 
 
-def test_seeds_start_over_at_the_end_of_64_bits() -> None:
-    """The largest seed has a successor."""
-    assert requests(make(n=2, seed=2**63 - 1), [[1]])[1].sampling.seed == -(2**63)
+def test_choices_of_neighbouring_seeds_have_nothing_in_common() -> None:
+    """Every choice of every seed draws for itself, at both ends of 64 bits too."""
+    seeds = [
+        request.sampling.seed
+        for seed in (-(2**63), 7, 8, 9, 2**63 - 1)
+        for request in requests(make(n=5, seed=seed), [[1]])
+    ]
+    assert len(set(seeds)) == 25
 
 
 @given(st.integers(1, 200), st.none() | st.integers(1, 200), st.booleans())

@@ -1,6 +1,7 @@
 """A decoded request and its tokens to what the engine is asked. Pure."""
 
 from collections.abc import Sequence
+from hashlib import sha256
 
 import numpy as np
 
@@ -107,6 +108,7 @@ def _sampling(generation: Generation, choice: int) -> Sampling:
     )
     if choice == 0 or sampling.seed is None:
         return sampling
-    # Each choice of one prompt has a seed of its own; at the end of 64 bits it starts over.
-    seed = (sampling.seed + choice + 2**63) % 2**64 - 2**63
+    # Mixed, not added: the second choice of seed 7 must not be the first of seed 8.
+    mixed = sha256(f"{sampling.seed} {choice}".encode()).digest()
+    seed = int.from_bytes(mixed[:8], "little", signed=True)
     return Sampling(sampling.temperature, sampling.top_p, sampling.top_k, seed, sampling.logprobs)
