@@ -21,9 +21,10 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
-from stemcache.core.events import Listener, Removed, stored_event
+from stemcache.core.events import Listener
 from stemcache.core.hashing import BlockKey
-from stemcache.core.index import Inserted, Lease, Match, Policy, Removal, Stamp, Victim
+from stemcache.core.index import Inserted, Lease, Match, Policy, Removal, Victim
+from stemcache.core.index_base import IndexBase
 from stemcache.core.leaf_heap import LeafHeap
 from stemcache.core.lease import HeldPath
 from stemcache.core.tokens import Chain
@@ -73,29 +74,15 @@ class _HashLease(HeldPath[V], Generic[V, S]):
         self._release(self.tip)
 
 
-class HashIndex(Generic[V, S]):
+class HashIndex(IndexBase[V, S]):
     """A `PrefixIndex` over a table of chained keys. **Not** thread-safe."""
 
     def __init__(
         self, *, block_size: int, policy: Policy[S], listener: Listener | None = None
     ) -> None:
-        self._block_size = block_size
-        self._policy = policy
-        self._listener = listener
+        super().__init__(block_size, policy, listener)
         self._table: dict[BlockKey, _Block[V, S]] = {}
         self._leaves: LeafHeap[_Block[V, S]] = LeafHeap()
-        self._pinned = 0
-        self._seq = 0
-
-    @property
-    def block_size(self) -> int:
-        """Tokens a block."""
-        return self._block_size
-
-    @property
-    def pinned(self) -> int:
-        """Blocks that leases hold."""
-        return self._pinned
 
     def __len__(self) -> int:
         return len(self._table)
@@ -216,12 +203,6 @@ class HashIndex(Generic[V, S]):
         pinned = sum(1 for block in self._table.values() if block.pins)
         assert pinned == self._pinned, f"{pinned} blocks are pinned, {self._pinned} counted"
 
-    def _limit(self, chain: Chain, max_blocks: int | None) -> int:
-        assert chain.block_size == self._block_size, (
-            f"a chain of {chain.block_size}-token blocks met an index of {self._block_size}"
-        )
-        return chain.blocks if max_blocks is None else max(0, min(chain.blocks, max_blocks))
-
     def _reach(self, chain: Chain, start: int, stop: int) -> int:
         """How far `chain` is cached within [start, stop).
 
@@ -247,10 +228,6 @@ class HashIndex(Generic[V, S]):
         assert isinstance(lease, _HashLease), "the lease is another index's"
         lease.must_be_of(self)
         return lease
-
-    def _stamp(self, now: float, priority: int) -> Stamp:
-        self._seq += 1
-        return Stamp(self._seq, now, priority)
 
     def _hold(self, path: list[_Block[V, S]]) -> None:
         if not path:
@@ -320,11 +297,3 @@ class HashIndex(Generic[V, S]):
             verdict = at is not None and inside[at.key]
             inside.update(dict.fromkeys(trail, verdict))
         return {key: self._table[key] for key, within in inside.items() if within}
-
-    def _tell_stored(self, chain: Chain, start: int, stop: int) -> None:
-        if self._listener is not None:
-            self._listener(stored_event(chain, start, stop))
-
-    def _tell_removed(self, victims: Sequence[Victim[V]]) -> None:
-        if self._listener is not None and victims:
-            self._listener(Removed(tuple(v.key for v in victims if v.key is not None)))

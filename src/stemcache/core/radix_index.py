@@ -30,8 +30,9 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from stemcache.core.events import Listener, Removed, stored_event
+from stemcache.core.events import Listener
 from stemcache.core.index import Inserted, Lease, Match, Policy, Removal, Stamp, Victim
+from stemcache.core.index_base import IndexBase
 from stemcache.core.leaf_heap import LeafHeap
 from stemcache.core.lease import HeldPath
 from stemcache.core.radix_run import Edge, Run, Span
@@ -73,7 +74,7 @@ class _RadixLease(HeldPath[V], Generic[V, S]):
         self._tree._release(self.place)  # noqa: SLF001  a lease and its index are one unit
 
 
-class RadixIndex(Generic[V, S]):
+class RadixIndex(IndexBase[V, S]):
     """A `PrefixIndex` over a compressed tree of token runs. **Not** thread-safe."""
 
     def __init__(
@@ -85,25 +86,11 @@ class RadixIndex(Generic[V, S]):
         keyed: bool = False,
     ) -> None:
         """`keyed`: keep block keys, so that victims carry them. A listener implies it."""
-        self._block_size = block_size
-        self._policy = policy
-        self._listener = listener
+        super().__init__(block_size, policy, listener)
         self._keyed = keyed or listener is not None
         self._roots: dict[Edge, Run[V, S]] = {}
         self._leaves: LeafHeap[Run[V, S]] = LeafHeap()
         self._blocks = 0
-        self._pinned = 0
-        self._seq = 0
-
-    @property
-    def block_size(self) -> int:
-        """Tokens a block."""
-        return self._block_size
-
-    @property
-    def pinned(self) -> int:
-        """Blocks that leases hold."""
-        return self._pinned
 
     def __len__(self) -> int:
         return self._blocks
@@ -161,8 +148,7 @@ class RadixIndex(Generic[V, S]):
                 chain, place, stop, tail, state=self._policy.inserted(stamp), pins=1 if held else 0
             )
             place = _Place(run, stop)
-            if self._listener is not None:
-                self._listener(stored_event(chain, start, stop))
+            self._tell_stored(chain, start, stop)
         if held:
             held.place = place
         return Inserted(start, tuple(values[: start - base]), tuple(existing))
@@ -243,12 +229,6 @@ class RadixIndex(Generic[V, S]):
         assert blocks == self._blocks, f"{blocks} blocks stand in the tree, {self._blocks} counted"
         assert pinned == self._pinned, f"{pinned} blocks are pinned, {self._pinned} counted"
 
-    def _limit(self, chain: Chain, max_blocks: int | None) -> int:
-        assert chain.block_size == self._block_size, (
-            f"a chain of {chain.block_size}-token blocks met an index of {self._block_size}"
-        )
-        return chain.blocks if max_blocks is None else max(0, min(chain.blocks, max_blocks))
-
     def _find(self, chain: Chain, stop: int) -> _Place[V, S]:
         place = _Place[V, S](None, 0)
         for step in self._walk(chain, place, stop):
@@ -314,10 +294,6 @@ class RadixIndex(Generic[V, S]):
         while place.run is not None and place.run.start >= place.depth:
             place.run = place.run.parent
         return place
-
-    def _stamp(self, now: float, priority: int) -> Stamp:
-        self._seq += 1
-        return Stamp(self._seq, now, priority)
 
     def _hold(self, run: Run[V, S], first: int, stop: int) -> None:
         """Pin the blocks [first, stop) of the chain, all of them in `run`."""
@@ -435,10 +411,6 @@ class RadixIndex(Generic[V, S]):
         before = last.spans[-1].state if last is run else last.last
         last.last = self._policy.inherited(before, state)
         return last if last.free_leaf else None
-
-    def _tell_removed(self, victims: Sequence[Victim[V]]) -> None:
-        if self._listener is not None and victims:
-            self._listener(Removed(tuple(v.key for v in victims if v.key is not None)))
 
 
 def _deepest_first(tops: list[Run[V, S]]) -> list[Run[V, S]]:

@@ -1,0 +1,53 @@
+"""What both index forms keep and do alike: listeners, the count of pins, the number of a use."""
+
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+from stemcache.core.events import Listener, Removed, stored_event
+from stemcache.core.index import Policy, Stamp, Victim
+from stemcache.core.tokens import Chain
+
+__all__ = ["IndexBase"]
+
+V = TypeVar("V")
+S = TypeVar("S")
+
+
+class IndexBase(Generic[V, S]):
+    """State that does not depend on how blocks are found. Not an index by itself."""
+
+    def __init__(self, block_size: int, policy: Policy[S], listener: Listener | None) -> None:
+        self._block_size = block_size
+        self._policy = policy
+        self._listener = listener
+        self._pinned = 0
+        self._seq = 0
+
+    @property
+    def block_size(self) -> int:
+        """Tokens a block."""
+        return self._block_size
+
+    @property
+    def pinned(self) -> int:
+        """Blocks that leases hold."""
+        return self._pinned
+
+    def _limit(self, chain: Chain, max_blocks: int | None) -> int:
+        """How many blocks of `chain` may be looked at."""
+        assert chain.block_size == self._block_size, (
+            f"a chain of {chain.block_size}-token blocks met an index of {self._block_size}"
+        )
+        return chain.blocks if max_blocks is None else max(0, min(chain.blocks, max_blocks))
+
+    def _stamp(self, now: float, priority: int) -> Stamp:
+        self._seq += 1
+        return Stamp(self._seq, now, priority)
+
+    def _tell_stored(self, chain: Chain, start: int, stop: int) -> None:
+        if self._listener is not None:
+            self._listener(stored_event(chain, start, stop))
+
+    def _tell_removed(self, victims: Sequence[Victim[V]]) -> None:
+        if self._listener is not None and victims:
+            self._listener(Removed(tuple(v.key for v in victims if v.key is not None)))
