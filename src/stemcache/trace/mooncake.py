@@ -1,0 +1,108 @@
+"""Mooncake's hash traces, and stemcache's own form, which is Mooncake's with more fields.
+
+```
+{"timestamp": 27482, "input_length": 1100, "output_length": 52, "hash_ids": [46, 47, 2353]}
+```
+
+| field | meaning |
+|---|---|
+| `timestamp` | milliseconds since the trace's zero, with or without a fraction |
+| `input_length`, `output_length` | tokens of the prompt and of the answer |
+| `hash_ids` | one chained id a block, with or without a partial last one |
+| `block_size` | tokens in a block; 512 where it is left out |
+| `session_id`, `tenant`, `scope` | as `TraceRequest` has them |
+| `session_timestamp` | milliseconds since the session's start, in place of `timestamp` |
+| `unit` | `"characters"` where lengths count characters |
+
+Only `input_length` and `hash_ids` must be there. Other fields are not looked at; of a field that
+stands twice the last one counts.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from stemcache.trace.format import Format, LineReader, ReadOptions, Unit
+from stemcache.trace.ids import JsonIds, block_ids, chained, check_cover
+from stemcache.trace.problem import BadLineError
+from stemcache.trace.record import TraceRequest
+from stemcache.trace.shape import BlockSize, BlockTokens, Decoder, Length, Name, name_of
+from stemcache.trace.times import seconds
+
+__all__ = ["HABIT_BLOCK_TOKENS", "MOONCAKE"]
+
+HABIT_BLOCK_TOKENS = 512
+
+
+class _Record(msgspec.Struct, frozen=True, gc=False):
+    input_length: Length
+    hash_ids: JsonIds
+    timestamp: msgspec.Raw = msgspec.Raw()
+    output_length: Length | None = None
+    block_size: BlockTokens | None = None
+    session_id: Name | None = None
+    session_timestamp: msgspec.Raw = msgspec.Raw()
+    tenant: Name | None = None
+    scope: Name = ""
+    unit: Literal["tokens", "characters"] = "tokens"
+    chat_id: Any | UnsetType = UNSET  # not of this format, but of one that looks like it
+
+
+class _MooncakeReader:
+    def __init__(self, options: ReadOptions) -> None:
+        self._decode = Decoder(_Record)
+        self._size = BlockSize(options.block_tokens, habit=HABIT_BLOCK_TOKENS)
+        self._chain = options.chain_ids
+        self._unit: Unit | None = None
+
+    @property
+    def unit(self) -> Unit:
+        return self._unit or "tokens"
+
+    def read(self, line: bytes) -> Iterable[TraceRequest]:
+        record = self._decode(line)
+        if record.chat_id is not UNSET:
+            raise BadLineError(
+                "it has a chat_id, so it is of a Bailian trace, among lines of a Mooncake trace",
+                fix="keep one format a file",
+            )
+        if record.unit != (self._unit or record.unit):
+            raise BadLineError(
+                f"it counts {record.unit}, but those before count {self._unit}",
+                fix="keep one unit a file",
+            )
+        own_clock = len(bytes(record.session_timestamp)) > 0
+        if own_clock and record.session_id is None:
+            raise BadLineError("session_timestamp stands without session_id")
+        name = "session_timestamp" if own_clock else "timestamp"
+        arrival_s = seconds(record.session_timestamp if own_clock else record.timestamp, name)
+        size = self._size.settle(record.block_size)
+        check_cover(len(record.hash_ids), record.input_length, size)
+        ids = block_ids(record.hash_ids)
+        self._unit = record.unit
+        return (
+            TraceRequest(
+                block_ids=chained(ids) if self._chain else ids,
+                block_tokens=size,
+                prompt_tokens=record.input_length,
+                output_tokens=record.output_length,
+                arrival_s=arrival_s,
+                scope=str(record.scope),
+                session=name_of(record.session_id),
+                session_clock=own_clock,
+                tenant=name_of(record.tenant),
+            ),
+        )
+
+
+def _sniff(record: Mapping[str, object]) -> bool:
+    return "hash_ids" in record and "input_length" in record and "chat_id" not in record
+
+
+def _reader(options: ReadOptions) -> LineReader:
+    return _MooncakeReader(options)
+
+
+MOONCAKE = Format("mooncake", _sniff, _reader)
