@@ -1,0 +1,42 @@
+"""Lengths of time as people write them: 90s, 5m, 2h, 1.5d, inf."""
+
+import math
+import re
+
+import click
+
+__all__ = ["DURATION", "Duration", "lasting"]
+
+_DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[a-z]*)")
+_UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+class Duration(click.ParamType[float]):
+    """Seconds, with a unit or without; `inf` for no end."""
+
+    name = "duration"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Seconds, zero or more."""
+        if isinstance(value, int | float):
+            return float(value)
+        text = str(value).strip().lower()
+        if text in {"inf", "infinity"}:
+            return math.inf
+        found = _DURATION.fullmatch(text)
+        if found is None or found["unit"] not in _UNITS:
+            self.fail(f"{value!r} is no duration; use a number with a unit: 90s, 2h", param, ctx)
+        return float(found["number"]) * _UNITS[found["unit"]]
+
+
+DURATION = Duration()
+
+
+def lasting(seconds: float) -> str:
+    """Seconds with the unit that suits them."""
+    for unit, size in (("d", 86_400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * size or seconds == size:
+            return f"{seconds / size:,.1f}".removesuffix(".0") + f" {unit}"
+    return f"{seconds:,.1f}".removesuffix(".0") + " s"
