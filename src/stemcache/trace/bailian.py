@@ -57,7 +57,7 @@ class _BailianReader:
                     fix="keep one format a file",
                 ) from None
             raise
-        size = self._size.settle(None)
+        size = self._size.of(None)
         check_cover(len(record.hash_ids), record.input_length, size)
         arrival_s = log_time_s(record.timestamp, "timestamp")
         return (

@@ -78,10 +78,11 @@ class _MooncakeReader:
             raise BadLineError("session_timestamp stands without session_id")
         name = "session_timestamp" if own_clock else "timestamp"
         arrival_s = seconds(record.session_timestamp if own_clock else record.timestamp, name)
-        size = self._size.settle(record.block_size)
+        size = self._size.of(record.block_size)
         check_cover(len(record.hash_ids), record.input_length, size)
         ids = block_ids(record.hash_ids)
         self._unit = record.unit
+        self._size.keep(size)
         return (
             TraceRequest(
                 block_ids=chained(ids) if self._chain else ids,

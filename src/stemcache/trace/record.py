@@ -3,9 +3,9 @@
 ```
     prompt of 1,100 tokens, 512 tokens a block
 
-    block_ids   17          18          90              three ids: the last block is partial
-                └ tokens    └ 512–1,023 └ 1,024–1,099
-                  0–511
+    block_ids   17            18             90          three ids: the last block is partial
+                └ tokens      └ 512 to       └ 1,024 to
+                  0 to 511      1,023          1,099
 ```
 
 An id is *chained*: two prompts with an equal id in one scope are equal up to the end of that

@@ -58,13 +58,14 @@ class _SessionReader:
 
     def read(self, line: bytes) -> Iterable[TraceRequest]:
         record = self._decode(line)
-        size = self._size.settle(record.block_size)
+        size = self._size.of(record.block_size)
         session = str(record.id)
         scope = session if record.hash_id_scope == "local" else ""
         flat = list(_flat(record.requests, 0.0, "requests"))
         # Lines are read whole or not at all, so everything is checked before the first is given.
         for _, entry, where in flat:
             _check(entry, size, where)
+        self._size.keep(size)
         flat.sort(key=lambda one: one[0])
         return (self._request(at_s, entry, size, session, scope) for at_s, entry, _ in flat)
 

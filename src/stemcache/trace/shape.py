@@ -47,19 +47,21 @@ class BlockSize:
         self._tokens = said
         self._habit = habit
 
-    def settle(self, told: int | None) -> int:
-        """The size of this record, which may tell its own. Raises BadLineError if it is another."""
+    def of(self, told: int | None) -> int:
+        """The size of a record, which may tell its own. Raises BadLineError if it is another."""
         size = told or self._tokens or self._habit
-        if self._tokens is None:
-            self._tokens = size
-        elif size != self._tokens:
-            if self._said is not None:
-                raise BadLineError(
-                    f"its blocks have {size} tokens, but --block-size says {self._said}",
-                    fix="leave the flag out",
-                )
+        if self._tokens in {None, size}:
+            return size
+        if self._said is not None:
             raise BadLineError(
-                f"its blocks have {size} tokens, but those before have {self._tokens}",
-                fix="split the trace by block size",
+                f"its blocks have {size} tokens, but --block-size says {self._said}",
+                fix="leave the flag out",
             )
-        return size
+        raise BadLineError(
+            f"its blocks have {size} tokens, but those before have {self._tokens}",
+            fix="split the trace by block size",
+        )
+
+    def keep(self, size: int) -> None:
+        """From a record that was read: what the others must agree with."""
+        self._tokens = size

@@ -102,7 +102,7 @@ def check_target(path: str, *, force: bool, source: str | None) -> None:
     if path == "-":
         return
     target = Path(os.path.realpath(path))
-    if source not in {None, "-"} and target.exists() and target.samefile(str(source)):
+    if source is not None and source != "-" and _same(target, Path(source)):
         raise UsageError(f"{path} is the trace that is read; write to another file")
     if target.is_dir():
         raise UsageError(f"{path} is a directory; give the name of a file to write")
@@ -110,6 +110,10 @@ def check_target(path: str, *, force: bool, source: str | None) -> None:
         raise UsageError(f"{path} exists; give another name, or --force to write over it")
     if not target.parent.is_dir():
         raise UsageError(f"{path} is in a directory that does not exist; make it first")
+
+
+def _same(target: Path, source: Path) -> bool:
+    return target.is_file() and source.is_file() and target.samefile(source)
 
 
 @contextmanager

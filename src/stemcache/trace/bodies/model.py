@@ -66,6 +66,8 @@ def _templated(template: ChatTemplate, conversation: Conversation) -> str:
     except RequestError as error:
         where = f" at {error.param}" if error.param else ""
         raise BadLineError(f"the model's chat template does not take the body{where}") from None
+    except RecursionError:
+        raise BadLineError("the body nests too deep") from None
 
 
 def load_model_prompts(directory: Path) -> ModelPrompts:
