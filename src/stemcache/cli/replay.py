@@ -1,0 +1,206 @@
+"""`stemcache replay`: a trace sent to a live server, and how it coped."""
+
+import asyncio
+import os
+import secrets
+import signal
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, get_args
+
+import click
+import uvloop
+from rich.console import Console
+
+from stemcache import __version__
+from stemcache.cli.replay_flags import Asking, Pacing, asking_options, pacing_options
+from stemcache.cli.replay_plan import Plan, check_pacing, make_plan
+from stemcache.cli.replay_screen import show_report
+from stemcache.cli.replay_watch import watching
+from stemcache.cli.trace_options import Reading, trace_options
+from stemcache.clock import MonotonicClock
+from stemcache.errors import UsageError
+from stemcache.replay.html import report_page
+from stemcache.replay.isolation import in_words
+from stemcache.replay.page import check_extra
+from stemcache.replay.report import LoadPart, Report, TracePart, report_json, without_columns
+from stemcache.replay.run import Run, Runner
+from stemcache.replay.save import check_writable, write_bytes, write_records
+from stemcache.replay.selection import Selection, select
+from stemcache.replay.slo import parse_slo
+from stemcache.replay.summary import Setting, summarize
+
+__all__ = ["replay"]
+
+OutputFormat = Literal["full", "json"]
+
+
+@click.command()
+@click.argument("trace", type=click.Path())
+@asking_options
+@pacing_options
+@trace_options
+@click.option(
+    "--slo",
+    metavar="BOUNDS",
+    help="Count who is served well: ttft=500ms,itl=50ms,tpot=40ms,e2e=10s.",
+)
+@click.option(
+    "--output-format", default="full", show_default=True, type=click.Choice(get_args(OutputFormat))
+)
+@click.option(
+    "--json",
+    "json_path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the report with figures per request, for `stemcache compare`.",
+)
+@click.option(
+    "--records",
+    "records_path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a line of JSON for each request: every moment, every gap.",
+)
+@click.option(
+    "--html",
+    "html_path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a page with plots, complete in itself.",
+)
+@click.option("--quiet", is_flag=True, help="Say nothing on stderr while the run goes on.")
+def replay(
+    *,
+    trace: str,
+    asking: Asking,
+    pacing: Pacing,
+    reading: Reading,
+    slo: str | None,
+    output_format: OutputFormat,
+    json_path: Path | None,
+    records_path: Path | None,
+    html_path: Path | None,
+    quiet: bool,
+) -> None:
+    """Send TRACE to a live server at its own pace and measure what its users would see.
+
+    \b
+    Examples:
+      stemcache replay trace.jsonl.gz --target http://127.0.0.1:8000 --speed 2
+      stemcache replay trace.jsonl.gz --target http://127.0.0.1:8000 --concurrency 8 \\
+          --tokens-per-block 32 --max-prompt-tokens 4000 --limit 1000
+      stemcache replay sessions.jsonl.gz --target https://host/v1/chat/completions \\
+          --concurrency 20 --think 2 --slo ttft=500ms,tpot=50ms --html report.html
+      stemcache compare before.json after.json
+
+    Equal prefixes of the trace are equal prefixes on the wire, made of tokens or words that mean
+    nothing. Latency counts from the moment at which a request was due, so a target that stalls is
+    charged for all who would have come meanwhile. ^C ends the run with a report of what there is.
+    Exit code 1 if a request failed.
+    """
+    check_pacing(pacing)
+    bounds = None if slo is None else parse_slo(slo)
+    if html_path is not None:
+        check_extra()
+    for path, flag in ((json_path, "--json"), (records_path, "--records"), (html_path, "--html")):
+        if path is not None:
+            check_writable(path, flag)
+    with reading.open(trace) as opened:
+        selection = select(
+            opened,
+            limit=pacing.limit,
+            tokens_per_block=pacing.tokens_per_block,
+            max_prompt_tokens=pacing.max_prompt_tokens,
+            max_tokens=pacing.max_tokens,
+        )
+        characters = opened.reader.unit == "characters"
+    if not selection.planned:
+        raise UsageError(
+            f"no request of {trace} is left to send: {selection.too_long:,} are too long and "
+            f"{selection.empty:,} empty; raise --max-prompt-tokens or lower --tokens-per-block"
+        )
+    plan = make_plan(
+        asking, pacing, selection, environment=os.environ, fresh_salt=secrets.token_hex(4)
+    )
+    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    run = _run(plan, len(selection.planned), quiet=quiet)
+    report = summarize(
+        run,
+        Setting(
+            stemcache=__version__,
+            started_at=started_at,
+            trace=_trace_part(trace, pacing, selection, plan),
+            target=plan.job.target,
+            load=_load_part(pacing, plan, run),
+            planned=len(selection.planned),
+            unknown_outputs=selection.unknown_outputs,
+            characters=characters,
+            times_drawn=plan.times_drawn,
+            schedule_s=plan.schedule_s,
+            metrics=plan.job.metrics is not None,
+            slo=bounds,
+        ),
+    )
+    if json_path is not None:
+        write_bytes(json_path, report_json(report), "--json")
+    if records_path is not None:
+        write_records(records_path, run.outcomes)
+    if html_path is not None:
+        write_bytes(html_path, report_page(report).encode(), "--html")
+    _print(report, output_format)
+    sys.exit(1 if report.counts.failed else 0)
+
+
+def _run(plan: Plan, total: int, *, quiet: bool) -> Run:
+    with (
+        watching(total, quiet=quiet) as watch,
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop,
+    ):
+        runner = Runner(plan.job, clock=MonotonicClock(), on_tick=watch)
+
+        def interrupted() -> None:
+            runner.end("^C")
+            # A second one ends the program at once.
+            loop.get_loop().remove_signal_handler(signal.SIGINT)
+
+        async def main() -> Run:
+            loop.get_loop().add_signal_handler(signal.SIGINT, interrupted)
+            return await runner.run()
+
+        return loop.run(main())
+
+
+def _trace_part(trace: str, pacing: Pacing, selection: Selection, plan: Plan) -> TracePart:
+    return TracePart(
+        path=trace,
+        requests_read=selection.read,
+        left_out_too_long=selection.too_long,
+        left_out_empty=selection.empty,
+        out_of_order=plan.out_of_order,
+        block_tokens=selection.block_tokens,
+        tokens_per_block=pacing.tokens_per_block,
+    )
+
+
+def _load_part(pacing: Pacing, plan: Plan, run: Run) -> LoadPart:
+    isolation = plan.job.isolation
+    return LoadPart(
+        mode=plan.mode,
+        speed=pacing.speed,
+        rate=pacing.rate,
+        concurrency=pacing.concurrency,
+        think=plan.think,
+        max_in_flight=pacing.max_in_flight,
+        duration_s=pacing.duration_s,
+        encoding=plan.encoding,
+        isolation=isolation.kind,
+        salt=isolation.salt if isolation.kind in {"salted", "cache-salt"} else None,
+        isolation_in_words=in_words(isolation, run.reset_path),
+    )
+
+
+def _print(report: Report, output_format: OutputFormat) -> None:
+    match output_format:
+        case "json":
+            click.echo(report_json(without_columns(report)).decode(), nl=False)
+        case "full":
+            show_report(Console(), report)

@@ -1,0 +1,339 @@
+"""The flags of `replay`, in two groups that arrive as one value each: whom to ask, and how."""
+
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeVar, get_args
+
+import click
+
+from stemcache.cli.durations import DURATION
+from stemcache.errors import UsageError
+from stemcache.replay.prompts import TokenRange
+from stemcache.replay.schedule import RECORDED, Think
+from stemcache.replay.target import APIS, Api
+
+__all__ = ["Asking", "Encoding", "Pacing", "asking_options", "pacing_options"]
+
+Encoding = Literal["tokens", "text"]
+R = TypeVar("R")
+
+_RANGE = re.compile(r"(\d{1,10})-(\d{1,10})")
+_THINK = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|)")
+
+
+class TokenRangeType(click.ParamType[TokenRange]):
+    """LO-HI, both included."""
+
+    name = "lo-hi"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> TokenRange:
+        """The range."""
+        if isinstance(value, TokenRange):
+            return value
+        found = _RANGE.fullmatch(str(value).strip())
+        if found is None:
+            self.fail(f"{value!r} is no range of token ids; write 1000-30000", param, ctx)
+        try:
+            return TokenRange(int(found[1]), int(found[2]))
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
+
+
+class ThinkType(click.ParamType[Think]):
+    """Seconds, none included, or `recorded`."""
+
+    name = "seconds"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Think:
+        """The time."""
+        if value == RECORDED:
+            return RECORDED
+        found = _THINK.fullmatch(str(value).strip())
+        if found is None:
+            self.fail(f"{value!r} is no time; use seconds, 500ms, or 'recorded'", param, ctx)
+        return float(found[1]) * (0.001 if found[2] == "ms" else 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """Whom to ask, and with what in every request."""
+
+    url: str
+    api: Api | None
+    model: str | None
+    key: str | None
+    headers: tuple[str, ...]
+    extra_body: str | None
+    timeout_s: float
+    connect_timeout_s: float
+    probe: bool
+    metrics: bool
+    metrics_url: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pacing:
+    """Which requests, when, and made of what."""
+
+    limit: int | None
+    duration_s: float | None
+    speed: float
+    rate: float | None
+    concurrency: int | None
+    think: Think | None
+    max_think_s: float | None
+    max_in_flight: int | None
+    tokens_per_block: int | None
+    max_prompt_tokens: int | None
+    max_tokens: int | None
+    encoding: Encoding | None
+    tokens: TokenRange
+    salt: str | None
+    reset: bool
+    cache_salt: bool
+    keep_warm: bool
+    seed: int
+
+
+_ASKING = (
+    click.option(
+        "--target",
+        "url",
+        required=True,
+        metavar="URL",
+        help="Server, or endpoint: http://host:8000, https://host/v1/chat/completions.",
+    ),
+    click.option(
+        "--api",
+        type=click.Choice(APIS),
+        help="Kind of endpoint.  [default: by the URL's path, else openai-completions]",
+    ),
+    click.option("--model", help="What to name in requests.  [default: the one the target lists]"),
+    click.option(
+        "--api-key",
+        "key",
+        envvar="STEMCACHE_API_KEY",
+        show_envvar=True,
+        help="Key of the target. OPENAI_API_KEY or ANTHROPIC_API_KEY is used where it fits the API "
+        "and the connection is encrypted or local.",
+    ),
+    click.option(
+        "--header", "headers", multiple=True, metavar="'NAME: VALUE'", help="Add a header; repeat."
+    ),
+    click.option(
+        "--extra-body",
+        metavar="JSON",
+        help="Fields for every body, such as '{\"ignore_eos\": true}'; null takes one away.",
+    ),
+    click.option(
+        "--timeout",
+        "timeout_s",
+        default="10m",
+        show_default=True,
+        type=DURATION,
+        help="For one answer, from sending to its end.",
+    ),
+    click.option(
+        "--connect-timeout",
+        "connect_timeout_s",
+        default="10s",
+        show_default=True,
+        type=DURATION,
+        help="For a new connection.",
+    ),
+    click.option(
+        "--probe/--no-probe",
+        default=True,
+        help="Ask something tiny first, to fail early with one message.  [default: probe]",
+    ),
+    click.option(
+        "--metrics/--no-metrics",
+        default=True,
+        help="Read the target's own counters before and after.  [default: metrics]",
+    ),
+    click.option(
+        "--metrics-url", metavar="URL", help="Where they are.  [default: /metrics of the target]"
+    ),
+)
+
+_PACING = (
+    click.option("--limit", type=click.IntRange(1), help="Read so many requests of the trace."),
+    click.option("--duration", "duration_s", type=DURATION, help="Send nothing after this long."),
+    click.option(
+        "--speed",
+        default=1.0,
+        show_default=True,
+        type=click.FloatRange(0, min_open=True),
+        help="How much faster than the trace: its times, and recorded think times.",
+    ),
+    click.option(
+        "--rate",
+        type=click.FloatRange(0, min_open=True),
+        help="Rescale the trace's times to so many requests a second on average.",
+    ),
+    click.option(
+        "--concurrency",
+        type=click.IntRange(1),
+        help="Closed loop: so many sessions at once, each a turn at a time.  [default: open loop]",
+    ),
+    click.option(
+        "--think",
+        type=ThinkType(),
+        help="Closed loop: time between an answer and the next turn, or 'recorded'.  "
+        "[default: recorded if the trace has sessions, else 0]",
+    ),
+    click.option(
+        "--max-think", "max_think_s", type=DURATION, help="Closed loop: think no longer than this."
+    ),
+    click.option(
+        "--max-in-flight",
+        type=click.IntRange(1),
+        help="Open loop: hold requests back while so many are unanswered.  [default: never]",
+    ),
+    click.option(
+        "--tokens-per-block",
+        type=click.IntRange(1, 2**24),
+        help="Make every block of the trace so long, to shrink prompts without changing who "
+        "shares what.",
+    ),
+    click.option(
+        "--max-prompt-tokens",
+        type=click.IntRange(1),
+        help="Leave out longer prompts, as sent; they are counted.",
+    ),
+    click.option(
+        "--max-tokens",
+        type=click.IntRange(1),
+        help="Ask for answers of at most so many tokens.  [default: the trace's lengths]",
+    ),
+    click.option(
+        "--encoding",
+        type=click.Choice(get_args(Encoding)),
+        help="Prompts as token ids, exact, or as words.  [default: tokens for completions]",
+    ),
+    click.option(
+        "--token-range",
+        "tokens",
+        type=TokenRangeType(),
+        default="1000-30000",
+        show_default=True,
+        help="Ids to draw from, both included.",
+    ),
+    click.option(
+        "--salt", help="Salt of the run's prompts, to repeat a run.  [default: drawn anew]"
+    ),
+    click.option(
+        "--reset", is_flag=True, help="Empty the target's cache first, instead of salting prompts."
+    ),
+    click.option(
+        "--cache-salt", is_flag=True, help="Send a cache_salt, instead of salting prompts."
+    ),
+    click.option(
+        "--keep-warm", is_flag=True, help="Hit what earlier runs left in the cache; salt nothing."
+    ),
+    click.option(
+        "--seed", default=0, show_default=True, help="For arrivals that the trace does not give."
+    ),
+)
+
+
+def asking_options(command: Callable[..., R]) -> Callable[..., R]:
+    """Add the flags of `Asking`; the command gets it as `asking`."""
+
+    @functools.wraps(command)
+    def with_asking(
+        *args: object,
+        url: str,
+        api: Api | None,
+        model: str | None,
+        key: str | None,
+        headers: tuple[str, ...],
+        extra_body: str | None,
+        timeout_s: float,
+        connect_timeout_s: float,
+        probe: bool,
+        metrics: bool,
+        metrics_url: str | None,
+        **others: object,
+    ) -> R:
+        asking = Asking(
+            url=url,
+            api=api,
+            model=model,
+            key=key,
+            headers=headers,
+            extra_body=extra_body,
+            timeout_s=timeout_s,
+            connect_timeout_s=connect_timeout_s,
+            probe=probe,
+            metrics=metrics,
+            metrics_url=metrics_url,
+        )
+        return command(*args, asking=asking, **others)
+
+    return _with_all(_ASKING, with_asking)
+
+
+def pacing_options(command: Callable[..., R]) -> Callable[..., R]:
+    """Add the flags of `Pacing`; the command gets it as `pacing`."""
+
+    @functools.wraps(command)
+    def with_pacing(
+        *args: object,
+        limit: int | None,
+        duration_s: float | None,
+        speed: float,
+        rate: float | None,
+        concurrency: int | None,
+        think: Think | None,
+        max_think_s: float | None,
+        max_in_flight: int | None,
+        tokens_per_block: int | None,
+        max_prompt_tokens: int | None,
+        max_tokens: int | None,
+        encoding: Encoding | None,
+        tokens: TokenRange,
+        salt: str | None,
+        reset: bool,
+        cache_salt: bool,
+        keep_warm: bool,
+        seed: int,
+        **others: object,
+    ) -> R:
+        pacing = Pacing(
+            limit=limit,
+            duration_s=duration_s,
+            speed=speed,
+            rate=rate,
+            concurrency=concurrency,
+            think=think,
+            max_think_s=max_think_s,
+            max_in_flight=max_in_flight,
+            tokens_per_block=tokens_per_block,
+            max_prompt_tokens=max_prompt_tokens,
+            max_tokens=max_tokens,
+            encoding=encoding,
+            tokens=tokens,
+            salt=salt,
+            reset=reset,
+            cache_salt=cache_salt,
+            keep_warm=keep_warm,
+            seed=seed,
+        )
+        return command(*args, pacing=pacing, **others)
+
+    return _with_all(_PACING, with_pacing)
+
+
+def _with_all(
+    options: tuple[Callable[[Callable[..., R]], Callable[..., R]], ...], command: Callable[..., R]
+) -> Callable[..., R]:
+    for option in reversed(options):
+        command = option(command)
+    return command

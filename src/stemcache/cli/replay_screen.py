@@ -1,0 +1,230 @@
+"""A replay's report, and a comparison of two, as tables for people."""
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from stemcache.replay.compare import Comparison, Line
+from stemcache.replay.report import HitRate, Report, Spread
+
+__all__ = ["show_comparison", "show_report"]
+
+
+def _ms(seconds: float | None) -> str:
+    if seconds is None:
+        return "unknown"
+    return f"{seconds * 1e3:,.1f}" if seconds < 1 else f"{seconds * 1e3:,.0f}"
+
+
+def _share(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.1%}"
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:,.0f}"
+
+
+def _table(*heads: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for at, head in enumerate(heads):
+        table.add_column(head, justify="right" if at else "left", no_wrap=at == 0)
+    return table
+
+
+def _pairs(rows: Iterable[tuple[str, str]]) -> Table:
+    table = Table.grid(padding=(0, 2))
+    for name, value in rows:
+        table.add_row(Text(name, style="dim"), Text(value))
+    return table
+
+
+def show_report(console: Console, report: Report) -> None:
+    """Print it. Text of the target's own is never read as markup."""
+    console.print(Text("stemcache replay", style="bold"))
+    console.print(_pairs(_what(report)))
+    console.print()
+    console.print(_latencies(report))
+    console.print()
+    console.print(_pairs(_rates(report)))
+    if report.cached_shares:
+        console.print()
+        console.print(_shares(report))
+    if report.tenants:
+        console.print()
+        console.print(_tenants(report))
+    if report.errors:
+        console.print()
+        console.print(_errors(report))
+    if report.notes:
+        console.print()
+        for note in report.notes:
+            console.print(Text(f"note: {note}"))
+
+
+def _what(report: Report) -> list[tuple[str, str]]:
+    counts, load, trace = report.counts, report.load, report.trace
+    left_out = [
+        f"{count:,} {why}"
+        for count, why in (
+            (trace.left_out_too_long, "too long"),
+            (trace.left_out_empty, "empty"),
+        )
+        if count
+    ]
+    blocks = f"blocks of {trace.tokens_per_block or trace.block_tokens}"
+    if trace.tokens_per_block is not None:
+        blocks += f", {trace.block_tokens} in the trace"
+    pace = load.mode
+    if load.concurrency is not None:
+        pace += f", {load.concurrency} at once, think time {load.think}"
+        pace += " s" if isinstance(load.think, float) else ""
+    elif load.rate is not None:
+        pace += f", rescaled to {load.rate:g} requests a second"
+    else:
+        pace += f", {load.speed:g} times the trace's speed"
+    done = [f"{counts.ok:,} answered"]
+    done += [
+        f"{count:,} {what}"
+        for count, what in (
+            (counts.failed, "failed"),
+            (counts.unfinished, "unfinished"),
+            (counts.not_sent, "not sent"),
+            (counts.retried, "sent again"),
+        )
+        if count
+    ]
+    return [
+        ("target", f"{report.target.url} ({report.target.api}), model {report.target.model}"),
+        ("trace", f"{trace.path}, {trace.requests_read:,} requests read, {blocks}"),
+        *((("left out", ", ".join(left_out)),) if left_out else ()),
+        ("pace", pace),
+        ("prompts", load.encoding),
+        ("isolation", load.isolation_in_words),
+        ("requests", f"{', '.join(done)}, in {report.window_s:,.1f} s"),
+    ]
+
+
+def _latencies(report: Report) -> Table:
+    table = _table("milliseconds", "mean", "p50", "p90", "p95", "p99", "max", "of")
+    for name, spread in (
+        ("TTFT", report.ttft_s),
+        ("between tokens", report.inter_token_s),
+        ("time per token", report.tpot_s),
+        ("end to end", report.e2e_s),
+        ("send lag", report.send_lag_s),
+    ):
+        if spread is not None:
+            table.add_row(name, *_spread(spread))
+    return table
+
+
+def _spread(spread: Spread) -> list[str]:
+    times = (spread.mean, spread.p50, spread.p90, spread.p95, spread.p99, spread.max)
+    return [*map(_ms, times), f"{spread.count:,}"]
+
+
+def _rates(report: Report) -> list[tuple[str, str]]:
+    through = report.throughput
+    asked = through.asked_requests_per_s
+    rows = [
+        (
+            "throughput",
+            f"{through.requests_per_s:,.1f} requests a second"
+            + (f" of {asked:,.1f} asked" if asked is not None else "")
+            + f", {_number(through.output_tokens_per_s)} output tokens a second"
+            + f", {_number(through.prompt_tokens_per_s)} prompt tokens",
+        )
+    ]
+    good = report.goodput
+    if good is not None:
+        bounds = ", ".join(f"{name} {_ms(bound)} ms" for name, bound in good.slo.items())
+        missed = ", ".join(f"{name} {count:,}" for name, count in good.missed.items())
+        rate = f"{good.requests_per_s:,.1f} requests a second"
+        rows.append(("goodput", f"{rate}, {good.share:.1%} within {bounds} (beyond: {missed})"))
+    rows += [(f"hit rate, {rate.source}", _hit_rate(rate)) for rate in report.hit_rates]
+    return rows
+
+
+def _hit_rate(rate: HitRate) -> str:
+    if rate.hit_rate is None:
+        return "unknown"
+    text = f"{rate.hit_rate:.2%}, {rate.cached_tokens:,.0f} of {rate.prompt_tokens:,.0f} tokens"
+    return text + (f", {rate.answers:,} answers" if rate.answers is not None else "")
+
+
+def _shares(report: Report) -> Table:
+    table = _table("cached share of the prompt", "requests", "TTFT p50", "p95", "p99")
+    for part in report.cached_shares:
+        name = "nothing" if part.up_to == 0 else f"{part.above:.0%} to {part.up_to:.0%}"
+        times = [part.ttft.p50, part.ttft.p95, part.ttft.p99] if part.ttft is not None else []
+        table.add_row(name, f"{part.requests:,}", *map(_ms, times))
+    return table
+
+
+_MOST_TENANTS = 20
+
+
+def _tenants(report: Report) -> Table:
+    table = _table("tenant", "requests", "failed", "hit rate", "TTFT p50", "p99", "e2e p50", "p99")
+    for part in report.tenants[:_MOST_TENANTS]:
+        times = [
+            value
+            for spread in (part.ttft, part.e2e)
+            for value in ((spread.p50, spread.p99) if spread is not None else (None, None))
+        ]
+        table.add_row(
+            Text(part.tenant),
+            f"{part.requests:,}",
+            f"{part.failed:,}",
+            _share(part.hit_rate),
+            *map(_ms, times),
+        )
+    more = len(report.tenants) - _MOST_TENANTS
+    if more > 0:
+        table.add_row(f"and {more:,} more")
+    return table
+
+
+def _errors(report: Report) -> Table:
+    table = Table.grid(padding=(0, 2))
+    for error in report.errors:
+        table.add_row(
+            Text(error.kind, style="red"), f"{error.count:,}", Text("\n".join(error.examples))
+        )
+    return table
+
+
+def show_comparison(console: Console, comparison: Comparison, names: tuple[str, str]) -> None:
+    """Print both runs' figures side by side."""
+    console.print(Text("stemcache compare", style="bold"))
+    how = "pairs of one request" if comparison.paired else "requests that are not paired"
+    console.print(
+        _pairs(
+            [
+                ("A", names[0]),
+                ("B", names[1]),
+                ("interval", f"95%, bootstrap over {how}, seed {comparison.seed}"),
+            ]
+        )
+    )
+    console.print()
+    table = _table("figure", "A", "B", "B - A", "95% interval", "of", "B is")
+    for each in comparison.lines:
+        table.add_row(each.name, *_compared(each))
+    console.print(table)
+    console.print()
+    for note in comparison.notes:
+        console.print(Text(f"note: {note}"))
+
+
+def _compared(row: Line) -> list[str]:
+    diff = row.difference
+    if row.unit == "s":
+        a, b = f"{_ms(diff.a)} ms", f"{_ms(diff.b)} ms"
+        value, low, high = (f"{1e3 * x:+,.1f}" for x in (diff.value, diff.low, diff.high))
+    else:
+        a, b = f"{diff.a:.2%}", f"{diff.b:.2%}"
+        value, low, high = (f"{100 * x:+.2f}" for x in (diff.value, diff.low, diff.high))
+    return [a, b, value, f"{low} to {high}", f"{row.requests:,}", row.verdict]
