@@ -45,10 +45,11 @@ def load_key(path: Path) -> LoadedKey:
         raise UsageError(
             f"cannot read the key file {path} from --key: {error.strerror}; check its path and mode"
         ) from error
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(handle)
+        raise UsageError(f"{path} from --key is no file; give the path of a key file")
     with os.fdopen(handle, "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            raise UsageError(f"{path} from --key is no file; give the path of a key file")
         if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise UsageError(
                 f"the key file {path} from --key has mode {stat.S_IMODE(found.st_mode):03o}, so "

@@ -19,7 +19,7 @@ stands twice the last one counts.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -46,7 +46,7 @@ class _Record(msgspec.Struct, frozen=True, gc=False):
     session_timestamp: msgspec.Raw = msgspec.Raw()
     tenant: Name | None = None
     scope: Name = ""
-    unit: Literal["tokens", "characters"] = "tokens"
+    unit: str = "tokens"  # a Literal's message would say back what the file says
     chat_id: Any | UnsetType = UNSET  # not of this format, but of one that looks like it
 
 
@@ -68,9 +68,10 @@ class _MooncakeReader:
                 "it has a chat_id, so it is of a Bailian trace, among lines of a Mooncake trace",
                 fix="keep one format a file",
             )
-        if record.unit != (self._unit or record.unit):
+        unit = _unit(record.unit)
+        if unit != (self._unit or unit):
             raise BadLineError(
-                f"it counts {record.unit}, but those before count {self._unit}",
+                f"it counts {unit}, but those before count {self._unit}",
                 fix="keep one unit a file",
             )
         own_clock = len(bytes(record.session_timestamp)) > 0
@@ -81,7 +82,7 @@ class _MooncakeReader:
         size = self._size.of(record.block_size)
         check_cover(len(record.hash_ids), record.input_length, size)
         ids = block_ids(record.hash_ids)
-        self._unit = record.unit
+        self._unit = unit
         self._size.keep(size)
         return (
             TraceRequest(
@@ -96,6 +97,14 @@ class _MooncakeReader:
                 tenant=name_of(record.tenant),
             ),
         )
+
+
+def _unit(name: str) -> Unit:
+    if name == "tokens":
+        return "tokens"
+    if name == "characters":
+        return "characters"
+    raise BadLineError("unit is neither tokens nor characters")
 
 
 def _sniff(record: Mapping[str, object]) -> bool:

@@ -34,6 +34,8 @@ OnBad = Literal["stop", "skip"]
 _FORMATS: Mapping[str, Format] = {one.name: one for one in (MOONCAKE, BAILIAN, SESSIONS, BODIES)}
 FORMAT_NAMES = ("auto", *_FORMATS)
 
+_decode_any = Decoder[Any](object)
+
 _SNIFFED_LINES = 1000
 """Bad lines at the start that are skipped, if skipping is asked for, before giving up."""
 _KEPT_PROBLEMS = 5
@@ -130,22 +132,13 @@ class TraceReader:
 
     def _found(self, head: list[Line]) -> Format:
         """Take lines into `head` until one tells the format."""
-        decode = Decoder(Any)
         for line in self._lines:
             assert line.text is not None, "long lines do not come here"
             head.append(line)
             try:
-                record = decode(line.text)
+                return _sniffed(line.text)
             except BadLineError as error:
-                if line.text.lstrip().startswith((b"[", b"{")) and len(head) == 1:
-                    error = _spread(error, line.text)
                 self._stop(line.number, error)
-                record = None
-            if isinstance(record, dict):
-                for one in _FORMATS.values():
-                    if one.sniff(record):
-                        return one
-            self._stop(line.number, _unknown(record))
             if len(head) > _SNIFFED_LINES:
                 raise UsageError(
                     f"the first {_SNIFFED_LINES} lines of {self.name} are of no known format; "
@@ -167,7 +160,7 @@ class TraceReader:
     def _foreign(self, text: bytes) -> BadLineError | None:
         """Whether a line that cannot be read is of another format."""
         try:
-            record = Decoder(Any)(text)
+            record = _decode_any(text)
         except BadLineError:
             return None
         if not isinstance(record, dict):
@@ -205,23 +198,24 @@ class TraceReader:
         return UsageError(f"{self.name} is empty; give a trace with at least one line")
 
 
-def _spread(error: BadLineError, text: bytes) -> BadLineError:
-    if text.lstrip().startswith(b"["):
-        what = "one JSON array over several lines"
-    else:
-        what = "one JSON object over several lines"
-    if error.reason != "the JSON ends early":
-        return error
-    return BadLineError(
-        f"the JSON ends early, so this may be {what}", fix="write one JSON object a line"
-    )
-
-
-def _unknown(record: object) -> BadLineError:
+def _sniffed(text: bytes) -> Format:
+    try:
+        record = _decode_any(text)
+    except BadLineError as error:
+        begun = {b"[": "array", b"{": "object"}.get(text.lstrip()[:1])
+        if begun is None or error.reason != "the JSON ends early":
+            raise
+        raise BadLineError(
+            f"the JSON ends early, so this may be one JSON {begun} over several lines",
+            fix="write one JSON object a line",
+        ) from None
     if not isinstance(record, dict):
         fix = "write one JSON object a line"
-        return BadLineError(f"it holds {_kind(record)}, not an object", fix=fix)
-    return BadLineError(
+        raise BadLineError(f"it holds {_kind(record)}, not an object", fix=fix)
+    for one in _FORMATS.values():
+        if one.sniff(record):
+            return one
+    raise BadLineError(
         "it is of no known format: no hash_ids, requests, messages, prompt or input",
         fix="give another file",
     )

@@ -43,6 +43,9 @@ def decode_problem(error: msgspec.MsgspecError | RecursionError | UnicodeDecodeE
         return "the JSON ends early"
     if text.startswith("JSON is malformed: "):
         return f"not JSON: {text.removeprefix('JSON is malformed: ')}"
-    what, _, path = text.removesuffix("`").partition(" - at `$")
+    if "UTF-8" in text:
+        return "the text is not UTF-8"
+    what, _, path = text.partition(" - at `$")
+    path = path.removesuffix("`")
     what = what[:1].lower() + what[1:]
     return f"{path.lstrip('.')}: {what}" if path else what

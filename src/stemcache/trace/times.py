@@ -18,7 +18,7 @@ __all__ = ["MAX_SECONDS", "log_time_s", "milliseconds", "seconds"]
 MAX_SECONDS = 1e11
 """Some 3,000 years either way: times beyond it are in another unit, or nonsense."""
 
-_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
+_UNITS = ((10**17, 10**9), (10**14, 10**6), (10**11, 10**3))
 """From this number on, a time since 1970 is in ns, in µs, in ms; below in seconds."""
 
 

@@ -62,7 +62,10 @@ def _spoken(message: Mapping[str, Any], role: str) -> Iterator[dict[str, Any]]:
     texts: list[str] = []
     thoughts: list[str] = []
     for part in parts:
-        kind = part.get("type") if isinstance(part, Mapping) else None
+        if not isinstance(part, Mapping):
+            texts.append(_part(part))
+            continue
+        kind = part.get("type")
         if kind == "tool_use":
             calls.append(_call(part.get("id"), part.get("name"), part.get("input")))
         elif kind == "tool_result":

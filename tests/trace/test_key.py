@@ -1,0 +1,89 @@
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from stemcache.errors import UsageError
+from stemcache.trace.key import load_key, passing_key
+
+
+def refusal(path: Path) -> str:
+    """What is said of a key file that cannot be used."""
+    with pytest.raises(UsageError) as caught:
+        load_key(path)
+    return str(caught.value).replace(str(path.parent), "DIR")
+
+
+def test_a_missing_key_file_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+    """With 32 random bytes, and read again afterwards, whatever the umask."""
+    before = os.umask(0)
+    try:
+        made = load_key(tmp_path / "key")
+    finally:
+        os.umask(before)
+    again = load_key(tmp_path / "key")
+    assert (made.created, again.created) == (True, False)
+    assert made.key == again.key == (tmp_path / "key").read_bytes()
+    assert len(made.key) == 32
+    assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
+    assert load_key(tmp_path / "other").key != made.key
+
+
+def test_passing_keys_are_random() -> None:
+    """Two are never equal."""
+    assert len({passing_key() for _ in range(100)}) == 100
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o610])
+def test_a_key_that_others_may_use_is_refused(mode: int, tmp_path: Path) -> None:
+    """With the command that mends it."""
+    path = tmp_path / "key"
+    path.write_bytes(bytes(32))
+    path.chmod(mode)
+    assert refusal(path) == (
+        f"the key file DIR/key from --key has mode {mode:03o}, so others may read or change it; "
+        "run: chmod 600 DIR/key"
+    )
+
+
+def test_a_key_of_the_wrong_length_is_refused(tmp_path: Path) -> None:
+    """An empty file, a short password, and a file that is something else."""
+    path = tmp_path / "key"
+    for size, said in ((0, "0"), (31, "31"), (2**16 + 1, "too many")):
+        path.write_bytes(bytes(size))
+        path.chmod(0o600)
+        assert refusal(path) == (
+            f"the key file DIR/key from --key has {said} bytes; use one with 32 to 65,536 random "
+            "bytes, or name a file that does not exist to have it made"
+        )
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    """A directory, a pipe without waiting for it, and a place that is not there."""
+    os.mkfifo(tmp_path / "pipe")
+    assert refusal(tmp_path / "pipe") == (
+        "DIR/pipe from --key is no file; give the path of a key file"
+    )
+    (tmp_path / "directory").mkdir()
+    assert refusal(tmp_path / "directory") == (
+        "DIR/directory from --key is no file; give the path of a key file"
+    )
+    with pytest.raises(UsageError) as caught:
+        load_key(tmp_path / "none" / "key")
+    assert str(caught.value) == (
+        f"cannot make the key file {tmp_path}/none/key from --key: No such file or directory; "
+        "name a file in a directory that can be written to"
+    )
+    with pytest.raises(UsageError) as caught:
+        load_key(Path("/dev/null/key"))
+    assert str(caught.value) == (
+        "cannot read the key file /dev/null/key from --key: Not a directory; "
+        "check its path and mode"
+    )
+
+
+def test_a_key_is_not_shown(tmp_path: Path) -> None:
+    """Not even in a log of values."""
+    loaded = load_key(tmp_path / "key")
+    assert repr(loaded) == "LoadedKey(created=True)"
