@@ -26,7 +26,7 @@ __all__ = ["CharacterPrompts", "media_mark", "rendered", "text_of"]
 
 _TOOL, _MESSAGE, _CONTENT = "\x1d", "\x1e", "\x1f"
 _NOT_CONTENT = "cache_control"
-_TEXT_PARTS = {"text", "input_text", "output_text"}
+_TEXT_PARTS = {"input_text", "output_text", "reasoning_text", "summary_text", "text"}
 _MEDIA = {
     "audio",
     "document",

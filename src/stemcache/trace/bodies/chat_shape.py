@@ -48,7 +48,7 @@ def _message(message: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]
         yield _result(message.get("call_id"), message.get("output"))
     elif role is None and kind is not None:
         words = _text(message.get("summary") or message.get("content"))
-        yield {"role": "assistant", "content": "", "reasoning_content": words, "tool_calls": []}
+        yield {"role": "assistant", "content": "", "reasoning_content": words}
     elif role not in _ROLES:
         raise BadLineError(f"{where}.role is none that chat templates know")
     else:

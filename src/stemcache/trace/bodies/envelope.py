@@ -91,8 +91,8 @@ def _logged(near: list[Mapping[str, Any]]) -> Logged:
 
 
 def _first(near: list[Mapping[str, Any]], names: tuple[str, ...]) -> tuple[str, Any] | None:
-    for name in names:
-        for place in near:
+    for place in near:
+        for name in names:
             if place.get(name) is not None:
                 return name, place[name]
     return None

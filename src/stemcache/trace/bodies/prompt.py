@@ -62,9 +62,9 @@ def prompts_of(body: Mapping[str, Any]) -> Iterator[Prompt]:
     tools = body.get("tools") or body.get("functions") or []
     if not isinstance(tools, list):
         raise BadLineError("tools is no list")
-    if "messages" in body:
+    if isinstance(body.get("messages"), list):
         yield Conversation(tools, body.get("system"), body["messages"])
-    elif "prompt" in body:
+    elif isinstance(body.get("prompt"), str | list):
         yield from _completion(body["prompt"])
     else:
         yield _response(body, tools)
@@ -74,8 +74,9 @@ def _completion(prompt: object) -> Iterator[Prompt]:
     if isinstance(prompt, str):
         yield TextPrompt(prompt)
         return
-    if not isinstance(prompt, list) or not prompt:
-        raise BadLineError("prompt is neither a text nor a list of texts or of token ids")
+    assert isinstance(prompt, list), "bodies have a prompt of this type"
+    if not prompt:
+        raise BadLineError("prompt is an empty list")
     if isinstance(prompt[0], int):
         yield TokenPrompt(_ids(prompt))
         return
