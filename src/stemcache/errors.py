@@ -29,6 +29,7 @@ __all__ = [
     "UnsupportedError",
     "UsageError",
     "unknown_choice",
+    "worded",
 ]
 
 
@@ -73,6 +74,12 @@ class QueueFullError(StemcacheError):
 
 class EngineError(StemcacheError):
     """The engine cannot go on; requests that it held have failed."""
+
+
+def worded(error: BaseException) -> str:
+    """An error of any origin in a few words: its kind, and its text if it has one."""
+    text = str(error).strip()
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def unknown_choice(kind: str, value: str, source: str, choices: Iterable[str]) -> str:

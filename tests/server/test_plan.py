@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +23,7 @@ def make(n: int = 1, seed: int | None = None, max_tokens: int | None = None) -> 
         stop=(),
         stop_token_ids=frozenset({3}),
         max_tokens=max_tokens,
+        max_tokens_field="max_completion_tokens",
         logprobs=None,
         cache_salt="s",
         priority=1,
@@ -84,3 +86,10 @@ def test_the_default_is_what_is_left_for_chat_and_sixteen_for_completions() -> N
             None, prompt_tokens=prompt_tokens, capacity_tokens=100, chat=chat, param="prompt"
         )
         assert found == expected
+
+
+def test_a_refusal_names_the_field_that_was_sent() -> None:
+    """Chat has two names for one limit."""
+    with pytest.raises(ContextOverflowError, match="max_completion_tokens is 98") as refused:
+        requests(make(max_tokens=98), [[1, 2, 3]])
+    assert refused.value.param == "max_completion_tokens"

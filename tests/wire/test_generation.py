@@ -308,3 +308,13 @@ def test_what_a_completion_cannot_be_is_refused(
         completion(**fields)
 
     assert (message, param) == (str(caught.value), caught.value.param)
+
+
+@pytest.mark.parametrize("field", ["max_tokens", "max_completion_tokens"])
+@pytest.mark.parametrize("value", [0, 2**31])
+def test_a_limit_out_of_range_is_refused_by_the_name_it_came_under(field: str, value: int) -> None:
+    """And a good one keeps its name for later refusals."""
+    with pytest.raises(RequestError, match=f"^{field} is {value}") as caught:
+        chat(**{field: value})
+    assert caught.value.param == field
+    assert chat(**{field: 5}).max_tokens_field == field

@@ -27,7 +27,7 @@ from stemcache.engine.sampling import Row, choose, logprobs
 from stemcache.engine.scheduler import Part, Scheduler
 from stemcache.engine.sequence import Sequence
 from stemcache.engine.stats import EngineStats
-from stemcache.errors import ContextOverflowError, QueueFullError, RequestError
+from stemcache.errors import ContextOverflowError, QueueFullError, RequestError, worded
 
 __all__ = ["Engine"]
 
@@ -230,7 +230,7 @@ class Engine:
                 f"the model gave logits of shape {logits.shape} for {len(samples)} rows"
             )
         except Exception as error:  # noqa: BLE001  whatever it was, these requests failed
-            self._fail(parts, f"{type(error).__name__}: {error}")
+            self._fail(parts, worded(error))
             return
         best = logits.argmax(1)
         # The largest of a row is NaN if anything in it is; such KV must not be shared.
@@ -248,7 +248,7 @@ class Engine:
             try:
                 chosen, shown = _choose(part.sequence, row, token)
             except Exception as error:  # noqa: BLE001  one row must not end the others
-                self._fail([part], f"{type(error).__name__}: {error}")
+                self._fail([part], worded(error))
                 continue
             yield self._chosen(part.sequence, chosen, shown)
 

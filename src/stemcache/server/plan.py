@@ -29,7 +29,13 @@ def check_tokens(tokens: Sequence[int], vocabulary: int, param: str) -> None:
 
 
 def max_tokens_for(
-    asked: int | None, *, prompt_tokens: int, capacity_tokens: int, chat: bool, param: str
+    asked: int | None,
+    *,
+    prompt_tokens: int,
+    capacity_tokens: int,
+    chat: bool,
+    param: str,
+    field: str = "max_tokens",
 ) -> int:
     """How long the answer may get. Raises ContextOverflowError where it does not fit."""
     room = capacity_tokens - prompt_tokens
@@ -43,9 +49,9 @@ def max_tokens_for(
         return room if chat else min(_COMPLETION_DEFAULT, room)
     if asked > room:
         raise ContextOverflowError(
-            f"the prompt has {prompt_tokens} tokens and max_tokens is {asked}, and both may have "
-            f"{capacity_tokens} together; lower max_tokens to {room} or shorten the prompt",
-            param="max_tokens",
+            f"the prompt has {prompt_tokens} tokens and {field} is {asked}, and both may have "
+            f"{capacity_tokens} together; lower {field} to {room} or shorten the prompt",
+            param=field,
         )
     return asked
 
@@ -80,6 +86,7 @@ def plan(
             capacity_tokens=capacity_tokens,
             chat=chat,
             param=param,
+            field=generation.max_tokens_field,
         )
         prompt = np.asarray(tokens, np.int32)
         requests += [

@@ -22,6 +22,7 @@ from stemcache.errors import (
     RequestError,
     StemcacheError,
     UsageError,
+    worded,
 )
 from stemcache.server.frames import (
     HEADER_BYTES,
@@ -108,8 +109,8 @@ def run_worker(sock: socket.socket, source: Source, settings: EngineSettings) ->
             sock.sendall(
                 frame(
                     LoadFailed(
-                        f"the model {source.name!r} cannot be loaded: {type(error).__name__}: "
-                        f"{error}; see the traceback above"
+                        f"the model {source.name!r} cannot be loaded: {worded(error)}; "
+                        "see the traceback above"
                     )
                 )
             )

@@ -97,12 +97,16 @@ def decode_chat(raw: bytes) -> ChatRequest:
             f"{show(body.max_completion_tokens)}; send one of them",
             param="max_completion_tokens",
         )
-    max_tokens = (
-        body.max_tokens if body.max_completion_tokens is None else body.max_completion_tokens
+    field, max_tokens = (
+        ("max_tokens", body.max_tokens)
+        if body.max_completion_tokens is None
+        else ("max_completion_tokens", body.max_completion_tokens)
     )
     logprobs = (body.top_logprobs or 0) if body.logprobs else None
     return ChatRequest(
-        generation=generation(body, max_tokens=max_tokens, logprobs=logprobs),
+        generation=generation(
+            body, max_tokens=max_tokens, logprobs=logprobs, max_tokens_field=field
+        ),
         messages=messages_for_template(body.messages),
         tools=tools_for_template(body.tools, body.tool_choice),
         template_values=body.chat_template_kwargs,

@@ -92,6 +92,8 @@ class Generation:
     stop_token_ids: frozenset[int]
     max_tokens: int | None
     """None: the endpoint's default."""
+    max_tokens_field: str
+    """What the body calls it, for errors."""
     logprobs: int | None
     """Alternatives wanted per token; None: no log-probabilities."""
     cache_salt: str | None
@@ -99,12 +101,20 @@ class Generation:
     ignore_eos: bool
 
 
-def generation(body: GenerationBody, *, max_tokens: int | None, logprobs: int | None) -> Generation:
-    """Check what the types cannot. Raises RequestError naming the field."""
+def generation(
+    body: GenerationBody,
+    *,
+    max_tokens: int | None,
+    logprobs: int | None,
+    max_tokens_field: str = "max_tokens",
+) -> Generation:
+    """Check what the types cannot. Raises RequestError naming the field, as the body spells it."""
     if not 1 <= body.n <= _MAX_CHOICES:
         raise RequestError(f"n is {show(body.n)}; use 1 to {_MAX_CHOICES}", param="n")
     if max_tokens is not None and max_tokens < 1:
-        raise RequestError(f"max_tokens is {show(max_tokens)}; use 1 or more", param="max_tokens")
+        raise RequestError(
+            f"{max_tokens_field} is {show(max_tokens)}; use 1 or more", param=max_tokens_field
+        )
     if body.stream_options is not None:
         if not body.stream:
             raise RequestError(
@@ -126,7 +136,7 @@ def generation(body: GenerationBody, *, max_tokens: int | None, logprobs: int | 
         raise RequestError(
             f"priority is {show(body.priority)}; use a number of 32 bits", param="priority"
         )
-    for name, value in (("top_k", body.top_k), ("max_tokens", max_tokens)):
+    for name, value in (("top_k", body.top_k), (max_tokens_field, max_tokens)):
         if value is not None and value >= 2**31:
             raise RequestError(f"{name} is {show(value)}; use a smaller number", param=name)
     if any(not 0 <= token < 2**31 for token in body.stop_token_ids):
@@ -146,6 +156,7 @@ def generation(body: GenerationBody, *, max_tokens: int | None, logprobs: int | 
         stop=_stops(body.stop),
         stop_token_ids=frozenset(body.stop_token_ids),
         max_tokens=max_tokens,
+        max_tokens_field=max_tokens_field,
         logprobs=logprobs,
         cache_salt=body.cache_salt,
         priority=body.priority,

@@ -61,3 +61,9 @@ def test_a_slot_can_be_written_again() -> None:
     pool.write(0, torch.tensor([3]), torch.full((1, 4, 2), 2.0))
 
     assert 8 * 2.0 == pool.layers[0].sum()
+
+
+def test_more_than_the_machine_gives_is_a_memory_error() -> None:
+    """Whatever torch calls it."""
+    with pytest.raises(MemoryError):
+        KvPool(CONFIG, pages=2**45, block_size=4, dtype=torch.float32)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stemcache.engine.torch.gguf import find_gguf
-from stemcache.errors import ModelError
+from stemcache.errors import ModelError, worded
 
 __all__ = ["ModelFiles", "digest", "locate"]
 
@@ -75,9 +75,7 @@ def _shards(directory: Path) -> tuple[Path, ...]:
         names = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
         shards = tuple(directory / name for name in sorted(names))
     except (ValueError, KeyError, TypeError, AttributeError) as error:  # no JSON, or another's
-        raise ModelError(
-            f"cannot read {index}: {type(error).__name__}: {error}; download it again"
-        ) from error
+        raise ModelError(f"cannot read {index}: {worded(error)}; download it again") from error
     _require(shards, index)
     return shards
 

@@ -22,11 +22,15 @@ class KvPool:
     def __init__(
         self, config: DecoderConfig, *, pages: int, block_size: int, dtype: torch.dtype
     ) -> None:
+        """Raises MemoryError where the machine does not give that much."""
         self.block_size = block_size
         self.slots = pages * block_size
         shape = (2 * config.kv_heads, self.slots, config.head_dim)
         # Zeroed lazily by the system: memory is taken as pages are first written.
-        self.layers = [torch.zeros(shape, dtype=dtype) for _ in range(config.layers)]
+        try:
+            self.layers = [torch.zeros(shape, dtype=dtype) for _ in range(config.layers)]
+        except RuntimeError as error:  # torch has no error of its own for memory on the CPU
+            raise MemoryError(str(error)) from error
 
     def write(self, layer: int, slots: Tensor, kv: Tensor) -> None:
         """Put `kv`, shape (n, 2 * kv_heads, head_dim), into `slots` of `layer`."""
