@@ -1,0 +1,242 @@
+"""One trace through every cache that was asked about, in one reading.
+
+`lru` at any capacity and time to live comes from the pass in `survey`; every other policy is
+played, `min` after the reading, when the future is known.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from stemcache.errors import UsageError
+from stemcache.lab.flat import FLAT, FlatCache
+from stemcache.lab.optimum import Future, optimum
+from stemcache.lab.policy_cache import PolicyCache
+from stemcache.lab.question import OPTIMA, Question
+from stemcache.lab.survey import Cell, Survey
+from stemcache.lab.visit import OutOfOrder, Size, Tally, Visit, visits
+from stemcache.policy import evict
+from stemcache.trace.record import TraceRequest
+
+__all__ = ["Result", "Simulation", "simulate"]
+
+_CURVE_POINTS = 200
+_AUTO_STEPS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One cache's answer."""
+
+    policy: str
+    capacity_blocks: int | None
+    ttl_s: float | None
+    total: Tally
+    tenants: dict[str, Tally]
+    """By tenant, where the trace has any."""
+    refresh: bool = True
+    second_tier_blocks: int = 0
+    second_tier_hit_blocks: int = 0
+    """Of the hits, those that came from the second tier."""
+    keep_alive: int = 0
+    pings: int = 0
+    pinged_tokens: int = 0
+
+    def count(self, tenant: str | None, size: Size, hit_blocks: int) -> None:
+        """Add a request."""
+        self.total.add(size, hit_blocks)
+        self.tenants.setdefault(tenant or "", Tally()).add(size, hit_blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """Everything that one reading gave."""
+
+    survey: Survey
+    results: tuple[Result, ...]
+    block_tokens: int
+    alone: bool
+    """Each session had a cache of its own, as the trace has no clock in common."""
+    span_s: float
+    out_of_order: int
+    furthest_back_s: float
+
+    @property
+    def curve_capacities(self) -> list[int]:
+        """Capacities that draw the LRU curve, in blocks, evenly spaced on a log scale."""
+        largest = max(1, self.survey.curve.largest)
+        steps = (largest ** (i / (_CURVE_POINTS - 1)) for i in range(_CURVE_POINTS))
+        return sorted({round(step) for step in steps})
+
+
+def simulate(requests: Iterable[TraceRequest], question: Question) -> Simulation:
+    """Read a trace once and answer. Memory: O(distinct blocks), and O(requests) with `min`."""
+    question.check()
+    stream = _Stream(requests, question)
+    visits_to_come = iter(stream)
+    first = next(visits_to_come, None)
+    if first is None:
+        raise UsageError("the trace has no requests; there is nothing to simulate")
+    block_tokens = stream.block_tokens
+    capacities: Sequence[int | None] = [
+        each.in_blocks(block_tokens) for each in question.capacities or ()
+    ]
+    cells = _cells(question, capacities, block_tokens)
+    survey = Survey([cell for pair in cells for cell in pair], alone=stream.alone)
+    played = {
+        (policy, capacity): _Played(policy, capacity)
+        for policy in question.policies
+        for capacity in capacities
+        if policy not in {"lru", *OPTIMA} and capacity is not None
+    }
+    knowing = any(policy in OPTIMA for policy in question.policies)
+    futures: dict[str | None, Future] = {}
+    for visit in chain([first], visits_to_come):
+        survey.feed(visit)
+        cache = visit.session if stream.alone else None
+        for contender in played.values():
+            contender.feed(cache, visit)
+        if knowing:
+            futures.setdefault(cache, Future()).feed(visit)
+    survey.finish()
+    if question.capacities is None:
+        capacities = _telling(survey)
+    results: list[Result] = []
+    for policy in question.policies:
+        if policy == "lru" and question.capacities is not None:
+            results += [_from_cells(*pair) for pair in cells]
+            continue
+        for capacity in capacities:
+            if capacity is None:
+                results.append(Result(policy, None, None, survey.ideal, survey.tenants))
+            elif policy == "lru":
+                results.append(_from_curve(survey, capacity, block_tokens))
+            elif policy in OPTIMA:
+                results.append(_best(policy, futures, capacity))
+            else:
+                results.append(played[policy, capacity].result)
+    return Simulation(
+        survey,
+        tuple(results),
+        block_tokens,
+        stream.alone,
+        stream.span_s,
+        stream.disorder.requests,
+        stream.disorder.largest_s,
+    )
+
+
+def _telling(survey: Survey) -> Sequence[int]:
+    """Capacities up to the largest that helps, each twice the one before it."""
+    largest = max(1, survey.curve.largest)
+    return sorted({max(1, largest >> step) for step in range(_AUTO_STEPS)})
+
+
+def _from_curve(survey: Survey, capacity: int, block_tokens: int) -> Result:
+    (blocks,), (tokens,) = (
+        survey.curve.block_hits([capacity]),
+        survey.curve.token_hits([capacity], block_tokens),
+    )
+    total = replace(survey.ideal, hit_blocks=int(blocks), hit_tokens=int(tokens))
+    return Result("lru", capacity, None, total, {})
+
+
+class _Stream:
+    """Visits, and what is only known once they have passed."""
+
+    def __init__(self, requests: Iterable[TraceRequest], question: Question) -> None:
+        self.disorder = OutOfOrder()
+        self.block_tokens = 0
+        self.alone = False
+        self.span_s = 0.0
+        self._visits = visits(
+            requests,
+            regroup=question.regroup,
+            split=question.split,
+            engine_rules=question.engine_rules,
+            isolate_tenants=question.isolate_tenants,
+            warmup_requests=question.warmup_requests,
+            disorder=self.disorder,
+        )
+
+    def __iter__(self) -> Iterator[Visit]:
+        first_s: float | None = None
+        for number, visit in enumerate(self._visits, start=1):
+            if first_s is None:
+                first_s = visit.now_s
+                self.block_tokens, self.alone = visit.block_tokens, visit.session_clock
+            if visit.block_tokens != self.block_tokens or visit.session_clock != self.alone:
+                raise UsageError(
+                    f"request {number} has {visit.block_tokens} tokens a block, those before it "
+                    f"{self.block_tokens}; simulate one kind of trace at a time"
+                    if visit.block_tokens != self.block_tokens
+                    else f"request {number} and those before it do not count time from the same "
+                    "kind of zero; simulate one kind of trace at a time"
+                )
+            self.span_s = max(self.span_s, visit.now_s - first_s)
+            yield visit
+
+
+class _Played:
+    """A policy at one capacity: one cache, or one for each session."""
+
+    def __init__(self, policy: str, capacity: int) -> None:
+        self.policy = policy
+        self.capacity = capacity
+        self.result = Result(policy, capacity, None, Tally(), {})
+        self._caches: dict[str | None, FlatCache | PolicyCache] = {}
+
+    def feed(self, cache: str | None, visit: Visit) -> None:
+        if cache not in self._caches:
+            self._caches[cache] = (
+                FlatCache(FLAT[self.policy](self.capacity))
+                if self.policy in FLAT
+                else PolicyCache(evict.make(self.policy), self.capacity)
+            )
+        hits = self._caches[cache].feed(visit)
+        if visit.scored:
+            self.result.count(visit.tenant, visit.size, hits)
+
+
+def _cells(
+    question: Question, capacities: Sequence[int | None], block_tokens: int
+) -> list[tuple[Cell, ...]]:
+    """One cell for each row of `lru`; two where a second tier extends the first."""
+    if "lru" not in question.policies:
+        return []
+    second = question.second_tier.in_blocks(block_tokens) if question.second_tier else None
+    rows: list[tuple[Cell, ...]] = []
+    for capacity in capacities:
+        for ttl_s in question.ttls_s:
+            cell = Cell(capacity, ttl_s, refresh=question.refresh, keep_alive=question.keep_alive)
+            if second and capacity is not None:
+                rows.append((cell, Cell(capacity + second, None)))
+            else:
+                rows.append((cell,))
+    return rows
+
+
+def _from_cells(cell: Cell, both_tiers: Cell | None = None) -> Result:
+    # What LRU evicts goes to the front of the second tier, so the two are one LRU stack cut in two.
+    whole = both_tiers or cell
+    return Result(
+        "lru",
+        cell.capacity_blocks,
+        cell.ttl_s,
+        whole.tally,
+        whole.tenants,
+        refresh=cell.refresh,
+        second_tier_blocks=(whole.capacity_blocks or 0) - (cell.capacity_blocks or 0),
+        second_tier_hit_blocks=whole.tally.hit_blocks - cell.tally.hit_blocks,
+        keep_alive=cell.keep_alive,
+        pings=cell.pings,
+        pinged_tokens=cell.pinged_tokens,
+    )
+
+
+def _best(policy: str, futures: dict[str | None, Future], capacity: int) -> Result:
+    result = Result(policy, capacity, None, Tally(), {})
+    for future in futures.values():
+        for tenant, size, hits in optimum(future, capacity, bypass=policy == "min-bypass"):
+            result.count(tenant, size, hits)
+    return result
