@@ -7,8 +7,8 @@ the write minus the moment at which the request was complete, by this process's 
     python -m tests.replay.fake_server --truth truth.json --tokens 16 --ttft-ms 80 --gap-ms 10
     python -m tests.replay.fake_server --truth truth.json --stall-after 5 --stall-for 2
 
-Prints its URL. On SIGTERM it writes the truth: a list of [arrived, first write, end], in seconds of
-the machine's monotonic clock, and when it stalled.
+Prints its URL. On SIGTERM it writes the truth: for each request [checksum of its body, arrived,
+first write, end], in seconds of the machine's monotonic clock, and when it stalled.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import json
 import signal
 import sys
 import time
+import zlib
 from pathlib import Path
 from random import Random
 from typing import cast
@@ -72,7 +73,7 @@ class Fake:
         self.random = Random(options.seed)
         self.stall_after_s: float | None = options.stall_after
         self.stall_for_s: float = options.stall_for
-        self.truth: list[tuple[float, float, float]] = []
+        self.truth: list[tuple[int, float, float, float]] = []
         self.stalled: list[tuple[float, float]] = []
         self.begun = False
 
@@ -102,6 +103,7 @@ class Connection(asyncio.Protocol):
         self.parser = httptools.HttpRequestParser(self)
         self.url = b""
         self.size = 0
+        self.checksum = 0
         self.left = 0
         self.arrived = self.first = 0.0
 
@@ -113,13 +115,14 @@ class Connection(asyncio.Protocol):
         self.parser.feed_data(data)
 
     def on_message_begin(self) -> None:
-        self.url, self.size = b"", 0
+        self.url, self.size, self.checksum = b"", 0, 0
 
     def on_url(self, url: bytes) -> None:
         self.url += url
 
     def on_body(self, body: bytes) -> None:
         self.size += body.count(b",")
+        self.checksum = zlib.crc32(body, self.checksum)
 
     def on_message_complete(self) -> None:
         if self.parser.get_method() != b"POST":
@@ -147,14 +150,14 @@ class Connection(asyncio.Protocol):
         if self.left == 0:
             data = HEAD if first else b""
             data += chunk(
-                text_event("length") + usage_event(self.size, self.fake.tokens) + event_done()
+                text_event("length") + usage_event(self.size - 3, self.fake.tokens) + event_done()
             )
             data += chunk(b"")
         self.transport.write(data)
         if self.left:
             self.fake.loop.call_later(self.fake.gap_s, self.speak)
         else:
-            self.fake.truth.append((self.arrived, self.first, time.monotonic()))
+            self.fake.truth.append((self.checksum, self.arrived, self.first, time.monotonic()))
 
 
 def event_done() -> bytes:

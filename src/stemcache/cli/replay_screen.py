@@ -215,8 +215,16 @@ def show_comparison(console: Console, comparison: Comparison, names: tuple[str, 
         table.add_row(each.name, *_compared(each))
     console.print(table)
     console.print()
+    console.print(Text(_in_a_sentence(comparison)))
     for note in comparison.notes:
         console.print(Text(f"note: {note}"))
+
+
+def _in_a_sentence(comparison: Comparison) -> str:
+    apart = [each for each in comparison.lines if each.difference.distinguishable]
+    if not apart:
+        return "B cannot be told from A: every difference is within noise."
+    return f"B differs from A: {', '.join(f'{each.name} is {each.verdict}' for each in apart)}."
 
 
 def _compared(row: Line) -> list[str]:

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from stemcache.replay.outcome import UNFINISHED, Outcome
+from stemcache.replay.outcome import UNFINISHED, Outcome, Usage
 from stemcache.replay.report import Column, ErrorKind, HitRate, SharePart, Spread, TenantPart
 
 __all__ = [
@@ -130,6 +130,7 @@ def error_kinds(outcomes: Iterable[Outcome]) -> tuple[ErrorKind, ...]:
 def columns(outcomes: Iterable[Outcome]) -> dict[str, Column]:
     """What comparison and plots need of each request, in the order of their numbers."""
     rows = sorted(outcomes, key=lambda each: each.number)
+    usages = [each.usage if each.error is None else Usage() for each in rows]
     return {
         "number": tuple(each.number for each in rows),
         "due_s": tuple(_micro(each.due_s) for each in rows),
@@ -137,9 +138,9 @@ def columns(outcomes: Iterable[Outcome]) -> dict[str, Column]:
         "ttft_s": tuple(_micro(each.ttft_s if each.error is None else None) for each in rows),
         "e2e_s": tuple(_micro(each.e2e_s) for each in rows),
         "tpot_s": tuple(_micro(each.tpot_s if each.error is None else None) for each in rows),
-        "prompt_tokens": tuple(each.usage.prompt_tokens for each in rows),
-        "cached_tokens": tuple(each.usage.cached_tokens for each in rows),
-        "output_tokens": tuple(each.usage.output_tokens for each in rows),
+        "prompt_tokens": tuple(usage.prompt_tokens for usage in usages),
+        "cached_tokens": tuple(usage.cached_tokens for usage in usages),
+        "output_tokens": tuple(usage.output_tokens for usage in usages),
         "failed": tuple(float(each.error not in {None, UNFINISHED}) for each in rows),
     }
 

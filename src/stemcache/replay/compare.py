@@ -1,6 +1,6 @@
 """Two runs side by side: what differs, by how much, and whether that could be noise. Pure."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +31,7 @@ class Line:
     def verdict(self) -> str:
         """In words, for the screen."""
         if not self.difference.distinguishable:
-            return "not distinguishable from noise"
+            return "within noise"
         return "higher" if self.difference.value > 0 else "lower"
 
 
@@ -155,16 +155,20 @@ def _line(
 
 
 def _percentile(percent: float) -> Statistic:
-    return lambda rows: float(np.percentile(rows[:, 0], percent))
+    return lambda samples: np.percentile(samples[..., 0], percent, axis=-1)
 
 
-def _ratio(rows: Rows) -> float:
-    cached, prompt = rows.sum(axis=0).tolist()
-    return cached / prompt if prompt else 0.0
+def _ratio(samples: Rows) -> Rows:
+    sums = samples.sum(axis=-2)
+    return np.asarray(sums[..., 0] / np.maximum(sums[..., 1], 1.0))
 
 
-_STATISTICS: Mapping[str, Callable[[Rows], float]] = {
-    "mean": lambda rows: float(rows[:, 0].mean()),
+def _mean(samples: Rows) -> Rows:
+    return np.asarray(samples[..., 0].mean(axis=-1))
+
+
+_STATISTICS: Mapping[str, Statistic] = {
+    "mean": _mean,
     "p50": _percentile(50),
     "p95": _percentile(95),
     "p99": _percentile(99),

@@ -18,14 +18,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Difference", "Statistic", "difference", "paired_difference"]
+__all__ = ["Difference", "Rows", "Statistic", "difference", "paired_difference"]
 
 Rows = npt.NDArray[np.float64]
 """Shape (requests, values): a row for each request."""
-Statistic = Callable[[Rows], float]
+Statistic = Callable[[Rows], Rows]
+"""Of many samples at once: shape (samples, requests, values) to (samples,)."""
 
 _DRAWS = 2000
 _LEVEL = 95.0
+_BATCH = 2_000_000
+"""Rows drawn at once: bounds memory to some tens of MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,35 +52,55 @@ class Difference:
 
 
 def paired_difference(
-    a: Rows, b: Rows, statistic: Statistic, *, random: np.random.Generator
+    a: Rows,
+    b: Rows,
+    statistic: Statistic,
+    *,
+    random: np.random.Generator,
+    draws: int = _DRAWS,
 ) -> Difference:
     """Where row i of both is the same request: the same requests are drawn on both sides."""
     assert len(a) == len(b), f"pairs have two sides, not {len(a)} and {len(b)} rows"
-    draws = _draws(len(a), random)
-    return _interval(a, b, statistic, ((a[at], b[at]) for at in draws))
+    drawn = _draws(len(a), random, draws, largest=len(a))
+    return _interval(a, b, statistic, ((a[at], b[at]) for at in drawn))
 
 
 def difference(
-    a: Rows, b: Rows, statistic: Statistic, *, random: np.random.Generator
+    a: Rows,
+    b: Rows,
+    statistic: Statistic,
+    *,
+    random: np.random.Generator,
+    draws: int = _DRAWS,
 ) -> Difference:
     """Where the two have nothing to do with each other: each side is drawn on its own."""
-    pairs = zip(_draws(len(a), random), _draws(len(b), random), strict=True)
+    largest = max(len(a), len(b))
+    pairs = zip(
+        _draws(len(a), random, draws, largest=largest),
+        _draws(len(b), random, draws, largest=largest),
+        strict=True,
+    )
     return _interval(a, b, statistic, ((a[at], b[of]) for at, of in pairs))
 
 
-def _draws(count: int, random: np.random.Generator) -> Iterator[npt.NDArray[np.int64]]:
+def _draws(
+    count: int, random: np.random.Generator, draws: int, *, largest: int
+) -> Iterator[npt.NDArray[np.int64]]:
+    """Batches of samples as positions, shape (samples, count)."""
     assert count > 0, "nothing can be drawn from an empty sample"
     run = max(1, round(count ** (1 / 3)))
     steps = np.arange(run)
-    for _ in range(_DRAWS):
-        starts = random.integers(0, count, size=-(-count // run))
-        yield ((starts[:, None] + steps) % count).ravel()[:count]
+    batch = max(1, _BATCH // largest)
+    for at in range(0, draws, batch):
+        samples = min(batch, draws - at)
+        starts = random.integers(0, count, size=(samples, -(-count // run), 1))
+        yield ((starts + steps) % count).reshape(samples, -1)[:, :count]
 
 
 def _interval(
     a: Rows, b: Rows, statistic: Statistic, drawn: Iterator[tuple[Rows, Rows]]
 ) -> Difference:
-    differences = [statistic(other) - statistic(one) for one, other in drawn]
+    differences = np.concatenate([statistic(other) - statistic(one) for one, other in drawn])
     tail = (100 - _LEVEL) / 2
     low, high = np.percentile(differences, [tail, 100 - tail]).tolist()
-    return Difference(statistic(a), statistic(b), low, high)
+    return Difference(float(statistic(a[None])[0]), float(statistic(b[None])[0]), low, high)

@@ -1,0 +1,1 @@
+"""Whether a replay measures what is there: against a server of known delays."""

@@ -1,0 +1,39 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from stemcache.errors import UsageError
+from stemcache.replay.save import check_writable, write_bytes, write_records
+from tests.replay.made import outcome
+
+
+def test_records_are_a_line_each_in_the_order_of_numbers(tmp_path: Path) -> None:
+    """With every moment and every gap."""
+    path = tmp_path / "r.jsonl"
+    write_records(path, [outcome(1, error="dropped", detail="d"), outcome(0, gaps_s=(0.1, 0.2))])
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [row["number"] for row in rows] == [0, 1]
+    assert rows[0]["gaps_s"] == [0.1, 0.2]
+    assert rows[0]["usage"]["prompt_tokens"] == 10
+    assert (rows[1]["error"], rows[1]["detail"]) == ("dropped", "d")
+    assert set(rows[0]) >= {"due_s", "sent_s", "first_byte_s", "first_token_s", "end_s", "status"}
+
+
+def test_a_file_that_cannot_be_written_is_told_before_the_run(tmp_path: Path) -> None:
+    """A run may take an hour."""
+    path = tmp_path / "no" / "r.json"
+    said = f"--json {path} cannot be written: No such file or directory; choose another file"
+    with pytest.raises(UsageError) as before:
+        check_writable(path, "--json")
+    with pytest.raises(UsageError) as after:
+        write_bytes(path, b"", "--json")
+    assert str(before.value) == str(after.value) == said
+
+
+def test_looking_whether_a_file_can_be_written_leaves_it_alone(tmp_path: Path) -> None:
+    """The run may fail, and the last report is still there."""
+    path = tmp_path / "r.json"
+    path.write_bytes(b"old")
+    check_writable(path, "--json")
+    assert path.read_bytes() == b"old"
