@@ -28,6 +28,12 @@ _CUT_S = 4 * 3600.0
 def trace() -> None:
     """Look at traces, convert them, take out what prompts say.
 
+    \b
+    Examples:
+      stemcache trace info conversation.jsonl.gz
+      stemcache trace convert bodies.jsonl.gz trace.jsonl.gz --tokenizer ./Qwen3-0.6B
+      stemcache trace anonymize bodies.jsonl.gz shared.jsonl.gz
+
     A trace says when requests came and what their prompts share. Read are hash traces of Mooncake
     and Bailian, run-length traces of coding sessions, stemcache's own form, and JSONL logs of
     OpenAI or Anthropic request bodies; plain, gzip or zstd; - is standard input.

@@ -22,7 +22,7 @@ _CAPACITY = 2**20
 
 
 def name_hash(name: str) -> int:
-    """64 bits of a name."""
+    """64 bits of a name, spread evenly."""
     digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")
 

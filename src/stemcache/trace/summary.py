@@ -114,9 +114,8 @@ class Summary:
         else:
             before[:1] = 0
         self._distinct_blocks.add(hashes, before)
-        length = mixed(np.array([request.prompt_tokens], np.uint64))
-        last = ids[-1:].view(np.uint64) if len(ids) else np.zeros(1, np.uint64)
-        self._distinct_prompts.add(mixed((last ^ salt) + length))
+        last = int(ids[-1]) if len(ids) else None
+        self._distinct_prompts.add_one(name_hash(f"{request.prompt_tokens}/{last}/{scope}"))
         self._recent.put(request, scope)
 
     def _count_time(self, request: TraceRequest) -> None:
