@@ -96,6 +96,20 @@ def test_a_trace_counts_in_one_unit(tmp_path: Path) -> None:
     )
 
 
+def test_a_trace_has_one_kind_of_clock(tmp_path: Path) -> None:
+    """The trace's or its sessions': times of both kinds cannot be compared."""
+    own = line(timestamp=..., session_id="a", session_timestamp=1)
+    hint = "keep one clock a file, or leave such lines out with --skip-bad-lines"
+    path = write_lines(tmp_path / "t", [line(), line(timestamp=...), own])
+    assert refusal(path) == (
+        f"t, line 3: it has a session_timestamp, but those before have a timestamp; {hint}"
+    )
+    path = write_lines(tmp_path / "t", [own, line()])
+    assert refusal(path) == (
+        f"t, line 2: it has a timestamp, but those before have a session_timestamp; {hint}"
+    )
+
+
 def test_ids_may_be_of_blocks_and_are_chained_if_asked_for(tmp_path: Path) -> None:
     """Two prompts that share their second block only then share nothing."""
     path = write_lines(tmp_path / "t", [line(hash_ids=[1, 2, 3]), line(hash_ids=[4, 2, 3])])

@@ -35,7 +35,8 @@ def test_what_is_written_reads_back_equal(
 ) -> None:
     """In every field and to the last bit, plain and compressed."""
     size = requests[0].block_tokens
-    requests = [one for one in requests if one.block_tokens == size]
+    clock = requests[0].session_clock
+    requests = [one for one in requests if (one.block_tokens, one.session_clock) == (size, clock)]
     path = tmp_path / name
     assert write_trace(requests, str(path), force=True) == len(requests)
     found = read(path)

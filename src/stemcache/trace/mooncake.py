@@ -56,6 +56,7 @@ class _MooncakeReader:
         self._size = BlockSize(options.block_tokens, habit=HABIT_BLOCK_TOKENS)
         self._chain = options.chain_ids
         self._unit: Unit | None = None
+        self._own_clocks: bool | None = None
 
     @property
     def unit(self) -> Unit:
@@ -75,15 +76,14 @@ class _MooncakeReader:
                 fix="keep one unit a file",
             )
         own_clock = len(bytes(record.session_timestamp)) > 0
-        if own_clock and record.session_id is None:
-            raise BadLineError("session_timestamp stands without session_id")
-        name = "session_timestamp" if own_clock else "timestamp"
-        arrival_s = seconds(record.session_timestamp if own_clock else record.timestamp, name)
+        arrival_s = self._time(record, own_clock=own_clock)
         size = self._size.of(record.block_size)
         check_cover(len(record.hash_ids), record.input_length, size)
         ids = block_ids(record.hash_ids)
         self._unit = unit
         self._size.keep(size)
+        if arrival_s is not None:
+            self._own_clocks = own_clock
         return (
             TraceRequest(
                 block_ids=chained(ids) if self._chain else ids,
@@ -97,6 +97,18 @@ class _MooncakeReader:
                 tenant=name_of(record.tenant),
             ),
         )
+
+    def _time(self, record: _Record, *, own_clock: bool) -> float | None:
+        if own_clock and record.session_id is None:
+            raise BadLineError("session_timestamp stands without session_id")
+        name = "session_timestamp" if own_clock else "timestamp"
+        arrival_s = seconds(record.session_timestamp if own_clock else record.timestamp, name)
+        if arrival_s is not None and self._own_clocks not in {None, own_clock}:
+            before = "timestamp" if own_clock else "session_timestamp"
+            raise BadLineError(
+                f"it has a {name}, but those before have a {before}", fix="keep one clock a file"
+            )
+        return arrival_s
 
 
 def _unit(name: str) -> Unit:
