@@ -71,6 +71,7 @@ class OpenLoop:
     async def run(self, sender: Sender, bodies: BodyMaker, pacer: Pacer, origin_s: float) -> None:
         """Send them all, then return; answers may still be on the way."""
         ahead = Ahead(bodies, iter(self.arrivals.planned))
+        room_since_s = origin_s
         for planned, due_s in zip(self.arrivals.planned, self.arrivals.due_s, strict=True):
             if self.duration_s is not None and due_s >= self.duration_s:
                 return
@@ -79,22 +80,21 @@ class OpenLoop:
             while not pacer.ended and pacer.clock.now() < moment_s and ahead.step():  # noqa: ASYNC110
                 await asyncio.sleep(0)
             await pacer.until(moment_s)
-            held = await self._room(sender, pacer)
+            if self.max_in_flight is not None and sender.in_flight >= self.max_in_flight:
+                await self._room(self.max_in_flight, sender, pacer)
+                room_since_s = pacer.clock.now()
             if pacer.ended:
                 return
+            # Those that became due behind one that the cap held back were held back too.
+            held = moment_s < room_since_s
             sender.launch(planned, ahead.take(), due_s=moment_s, held=held)
 
-    async def _room(self, sender: Sender, pacer: Pacer) -> bool:
-        """Wait until the cap lets one more through; whether that took any waiting."""
-        held = False
-        while self.max_in_flight is not None and sender.in_flight >= self.max_in_flight:
-            if pacer.ended:
-                break
-            held = True
+    async def _room(self, most: int, sender: Sender, pacer: Pacer) -> None:
+        """Wait until there are fewer than `most` in flight, or for the end."""
+        while sender.in_flight >= most and not pacer.ended:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             sender.on_landing = partial(_wake, waiter)
             await pacer.wake(waiter)
-        return held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,106 @@
+import asyncio
+import socket
+
+import pytest
+
+from stemcache.clock import MonotonicClock
+from stemcache.errors import UsageError
+from stemcache.replay.pool import Address, ConnectError, Pool, resolve
+from stemcache.replay.target import parse_target
+from tests.replay.scripted import scripted, whole
+from tests.replay.test_connection import ask, pool_at
+
+
+def test_the_connection_idle_last_is_used_first() -> None:
+    """The others may be closed by the target, as nobody needs them."""
+
+    async def main() -> bool:
+        async with scripted(whole("200 OK", b"x")) as server:
+            pool = pool_at(server.port)
+            first, second = await pool.connect(), await pool.connect()
+            await ask(first)
+            await ask(second)
+            same = pool.take() is second and pool.take() is first and pool.take() is None
+            pool.close()
+            return same and pool.made == 2
+
+    assert asyncio.run(main())
+
+
+def test_a_connection_that_was_closed_meanwhile_is_not_given_out() -> None:
+    """Where that is known."""
+
+    async def main() -> bool:
+        async with scripted(whole("200 OK", b"x")) as server:
+            pool = pool_at(server.port)
+            connection = await pool.connect()
+            await ask(connection)
+            connection.close()
+            await asyncio.sleep(0)
+            return pool.take() is None
+
+    assert asyncio.run(main())
+
+
+def test_nobody_there_is_a_refusal() -> None:
+    """By its kind, for the count of errors."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+
+    async def main() -> str:
+        with pytest.raises(ConnectError) as caught:
+            await pool_at(port).connect()
+        return caught.value.kind
+
+    assert asyncio.run(main()) == "refused"
+
+
+def test_a_target_that_takes_no_connection_is_given_up() -> None:
+    """A full backlog, or a firewall that says nothing."""
+
+    async def main() -> ConnectError:
+        with socket.socket() as full:
+            full.bind(("127.0.0.1", 0))
+            full.listen(0)
+            port = full.getsockname()[1]
+            fillers = [socket.socket() for _ in range(4)]
+            for filler in fillers:
+                filler.setblocking(False)
+                filler.connect_ex(("127.0.0.1", port))
+            pool = Pool(Address("127.0.0.1", port, None, "x"), MonotonicClock(), timeout_s=0.05)
+            with pytest.raises(ConnectError) as caught:
+                await pool.connect()
+            for filler in fillers:
+                filler.close()
+            return caught.value
+
+    error = asyncio.run(main())
+    assert (error.kind, str(error)) == ("connect_timeout", "no connection was made within 0.05 s")
+
+
+def test_a_target_that_speaks_no_tls_is_told() -> None:
+    """Most often the URL says https and the server does not."""
+
+    async def main() -> str:
+        async with scripted(b"") as server:
+            target = parse_target(f"https://127.0.0.1:{server.port}", None)
+            pool = Pool(await resolve(target), MonotonicClock(), timeout_s=0.5)
+            with pytest.raises(ConnectError) as caught:
+                await pool.connect()
+            return caught.value.kind
+
+    assert asyncio.run(main()) in {"tls", "connect_timeout", "connect_failed"}
+
+
+def test_a_host_that_nobody_knows_is_told() -> None:
+    """Before anything else happens."""
+
+    async def main() -> None:
+        await resolve(parse_target("http://no.such.host.invalid:1", None))
+
+    with pytest.raises(UsageError) as caught:
+        asyncio.run(main())
+    assert str(caught.value).startswith(
+        "no address is known for no.such.host.invalid, the host of --target ("
+    )
+    assert str(caught.value).endswith("; check its name")
