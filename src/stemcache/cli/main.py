@@ -1,12 +1,12 @@
 """`stemcache`: the group of commands, and the script that completes them in a shell."""
 
-import os
 import sys
 from importlib import import_module
 from typing import Literal
 
 import click
 from click.shell_completion import get_completion_class
+from click.utils import PacifyFlushWrapper
 
 from stemcache import __version__
 from stemcache.errors import StemcacheError
@@ -91,9 +91,10 @@ def main() -> None:
     except (KeyboardInterrupt, click.Abort):
         click.echo("stemcache: interrupted", err=True)
         code = 130
-    except BrokenPipeError:
-        # Python would flush stdout once more at exit, and complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except SystemExit:
+        # What click raises, with a 1 that would mean findings, when nobody reads stdout any more.
+        if not isinstance(sys.stdout, PacifyFlushWrapper):
+            raise
         code = 141
     sys.exit(code)
 
