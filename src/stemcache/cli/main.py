@@ -6,7 +6,6 @@ from typing import Literal
 
 import click
 from click.shell_completion import get_completion_class
-from click.utils import PacifyFlushWrapper
 
 from stemcache import __version__
 from stemcache.errors import StemcacheError
@@ -80,6 +79,7 @@ def main() -> None:
     Exit codes: 0; 1 for findings; 2 for what the user can put right; 130 after ^C; 141 when
     whoever read the output has left.
     """
+    out = sys.stdout
     try:
         code = stemcache.main(prog_name="stemcache", standalone_mode=False)
     except click.ClickException as error:
@@ -92,8 +92,9 @@ def main() -> None:
         click.echo("stemcache: interrupted", err=True)
         code = 130
     except SystemExit:
-        # What click raises, with a 1 that would mean findings, when nobody reads stdout any more.
-        if not isinstance(sys.stdout, PacifyFlushWrapper):
+        # When nobody reads stdout any more, click puts something silent in its place and exits
+        # with a 1, which would mean findings.
+        if sys.stdout is out:
             raise
         code = 141
     sys.exit(code)
