@@ -1,0 +1,92 @@
+import io
+from dataclasses import replace
+
+from rich.console import Console
+
+from stemcache.cli.replay_screen import show_comparison, show_report
+from stemcache.replay.compare import compare
+from stemcache.replay.outcome import Outcome
+from stemcache.replay.report import Report
+from tests.replay.made import outcome
+from tests.replay.test_compare import report, served
+
+
+def screen(shown: Report, width: int = 200) -> str:
+    """What is printed."""
+    console = Console(file=io.StringIO(), width=width)
+    show_report(console, shown)
+    out = console.file
+    assert isinstance(out, io.StringIO)
+    return out.getvalue()
+
+
+def rows(text: str) -> list[list[str]]:
+    """Words of each line."""
+    return [line.split() for line in text.splitlines()]
+
+
+def test_latencies_are_in_milliseconds() -> None:
+    """With as many digits as can be told apart."""
+    shown = rows(screen(report([outcome(n, ttft=0.01234, e2e=2.5) for n in range(3)])))
+    assert ["TTFT", *["12.3"] * 6, "3"] in shown
+    assert ["end", "to", "end", *["2,500"] * 6, "3"] in shown
+    assert ["send", "lag", *["0.0"] * 6, "3"] in shown
+
+
+def test_what_was_done_is_said_first() -> None:
+    """Target, trace, pace, isolation, and what became of the requests."""
+    made = report([outcome(0), outcome(1, error="http_500", detail="[red]x[/red]")])
+    made = replace(
+        made,
+        trace=replace(made.trace, tokens_per_block=32, left_out_too_long=7),
+        load=replace(made.load, mode="closed loop", concurrency=8, think=2.0),
+        counts=replace(made.counts, planned=2, not_sent=0, retried=1),
+    )
+    text = screen(made)
+    assert "http://h:1/v1/completions (openai-completions), model m" in text
+    assert "t.jsonl, 4 requests read, blocks of 32, 512 in the trace" in text
+    assert "left out   7 too long" in text
+    assert "closed loop, 8 at once, think time 2.0 s" in text
+    assert "1 answered, 1 failed, 1 sent again, in 10.0 s" in text
+    assert "[red]x[/red]" in text  # a target's words are no markup
+    rated = replace(made, load=replace(made.load, concurrency=None, rate=20.0))
+    assert "rescaled to 20 requests a second" in screen(rated)
+
+
+def test_the_unknown_is_called_so() -> None:
+    """A missing figure is not zero."""
+    text = screen(report([outcome(0, cached=None, output=None, prompt=None)]))
+    assert "hit rate, usage  unknown" in text
+    assert "unknown output tokens a second" in text
+
+
+def test_tenants_and_shares_have_tables() -> None:
+    """At most twenty tenants; the report has them all."""
+    outcomes = [outcome(n, tenant=f"t{n:02}", cached=n % 11) for n in range(25)]
+    text = screen(report(outcomes))
+    assert ["t00", "1", "0", "0.0%", "100.0", "100.0", "500.0", "500.0"] in rows(text)
+    assert "and 5 more" in text
+    assert ["nothing", "3", "100.0", "100.0", "100.0"] in rows(text)
+    assert ["90%", "to", "100%", "2", "100.0", "100.0", "100.0"] in rows(text)
+
+
+def compared(a: list[Outcome], b: list[Outcome]) -> str:
+    """The screen of a comparison."""
+    console = Console(file=io.StringIO(), width=160)
+    show_comparison(console, compare(report(a), report(b), seed=0), ("a.json", "b.json"))
+    out = console.file
+    assert isinstance(out, io.StringIO)
+    return out.getvalue()
+
+
+def test_a_comparison_says_plainly_what_can_be_told() -> None:
+    """In a sentence below the table."""
+    same = compared(served(), served())
+    assert "B cannot be told from A: every difference is within noise." in same
+    assert same.count("within noise") == 10
+    other = compared(served(), served(0.01))
+    assert "B differs from A: TTFT mean is higher, TTFT p50 is higher" in other
+    assert ["hit", "rate", "20.00%", "20.00%", "+0.00", "+0.00", "to", "+0.00", "60"] == (
+        next(row for row in rows(other) if row[:2] == ["hit", "rate"])[:9]
+    )
+    assert "95%, bootstrap over pairs of one request, seed 0" in other
