@@ -85,6 +85,21 @@ def test_words_tell_where_the_curve_begins_and_ends() -> None:
     )
 
 
+def test_a_miss_ratio_that_never_falls_is_a_flat_line_under_a_hundred_percent() -> None:
+    """Nor is a cliff made of a tenth of a percent."""
+    ideal = {"block_hit_rate": 0.001, "token_hit_rate": 0.001, "tenants": {}}
+    curve = {
+        "capacity_blocks": [1, 9],
+        "block_hit_rate": [0.0, 0.001],
+        "token_hit_rate": [0.0, 0.001],
+    }
+
+    written = texts(miss_ratios(answer(ideal=ideal, lru_curve=curve, results=[])))
+
+    assert {"100%", "90%"} <= {*written}
+    assert "102%" not in written
+
+
 def test_no_lives_no_figure_of_them() -> None:
     """It would be one point."""
     assert lifetimes(answer()) is None

@@ -84,6 +84,25 @@ def test_more_requests_are_darker_but_never_too_dark_for_text() -> None:
     assert 0.6 == max(box.darkness for box in drawn)
 
 
+def test_what_few_requests_go_on_to_is_magnified_and_said_to_be() -> None:
+    """Else hundreds of small stems behind one that all share would be a hair's breadth."""
+    small = [bar(0, 1, 5, requests) for requests in (40, 20, 10)]
+    given = answer(prefix_tree=[bar(None, 0, 1, 12_031), *small])
+
+    root, *drawn = boxes(given)
+
+    assert near(sum(box.width for box in drawn), 0.9 * root.width)
+    assert near(drawn[0].width, 2 * drawn[1].width)
+    assert "40 requests (0.3%)" in drawn[0].title
+    caption = icicle_plot(given).caption
+    assert "wider than its share, up to 155 times; the percentages are true." in caption
+
+
+def test_what_most_requests_go_on_to_is_not_magnified() -> None:
+    """The usual case needs no explanation."""
+    assert "wider than its share" not in icicle_plot(answer()).caption
+
+
 def test_stems_too_narrow_to_see_are_counted_and_tabled() -> None:
     """Not drawn as specks."""
     thin = [bar(None, 0, 1, 2) for _ in range(300)]

@@ -1,4 +1,5 @@
 import pytest
+from matplotlib.figure import Figure
 
 from stemcache.cli import durations
 from stemcache.lab.report.scale import log_scale, round_ticks, thinned
@@ -80,6 +81,18 @@ def test_a_scale_holds_its_values_and_one_place_more() -> None:
     assert 10 == scale.at(10)
     assert scale.at(None) > 1000
     assert log_scale([10, 1000]).beyond is None
+
+
+def test_the_largest_value_keeps_its_label_beside_no_bound() -> None:
+    """It is the one that a reader compares with."""
+    scale = log_scale([0.5, 60, 86_400, None])
+    axes = Figure().add_subplot()
+
+    scale.put_on(axes, [0.5, 60, 86_400], lasting)
+
+    assert ["0.5 s", "1 min", "1 d", "no bound"] == [
+        label.get_text() for label in axes.get_xticklabels()
+    ]
 
 
 def test_a_scale_of_one_value_or_none_still_has_a_length() -> None:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["lifetimes", "miss_ratios"]
 
 _MOST_SERIES = 8
+_LEAST_RANGE = 0.1
+"""Of the y axis: less would make a cliff of a tenth of a percent."""
 _Points = list[tuple[float | None, float]]
 
 
@@ -58,14 +60,15 @@ def miss_ratios(answer: dict[str, Any]) -> Plot:
         _mark(axes, scale, {name: _missed(points) for name, points in series.items()}, joined)
         lowest = min([1 - rate for each in (lru, *series.values()) for _, rate in each], default=0)
         lowest = min(lowest, 1 if ideal is None else 1 - ideal)
-        axes.set_ylim(max(-0.02, lowest - 0.1 * (1 - lowest) - 0.02), 1.02)
+        shown = max(1 - lowest, _LEAST_RANGE)
+        axes.set_ylim(max(1 - 1.1 * shown, -0.02), 1 + 0.02 * shown)
         right = axes.secondary_yaxis("right", functions=(_other_share, _other_share))
         share_axis(right, "hit rate")  # type: ignore[arg-type]  # secondary axes are axes
         top = axes.secondary_xaxis("top", functions=(lambda x: x * size, lambda x: x / size))
         held = round_ticks(scale.low * size, scale.high * size)
         top.set_xticks(held, [compact(tick) for tick in held])
         top.set_xticks([], minor=True)
-        top.set_xlabel(f"capacity in {unit}")
+        top.set_xlabel(f"capacity in {unit}", labelpad=6)
         axes.grid(visible=True)
         _legend(figure, axes)
 

@@ -16,6 +16,7 @@ __all__ = ["reuse_distances", "reuse_times"]
 
 _PROVIDER_TTLS_S = (60, 300, 3600)
 """Usual times to live at API providers; marks to read the picture by."""
+_SLANTED: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
 
 
 def reuse_times(answer: dict[str, Any]) -> Plot:
@@ -111,7 +112,7 @@ def _bars(
         places = [float(place) for place in range(len(edges))]
         axes.bar(places[:-1], blocks, width=0.9, align="edge", color=SERIES[0], label="blocks")
         ticks = thinned(places, 20)
-        axes.set_xticks(ticks, [edges[int(at)] for at in ticks], rotation=45)
+        axes.set_xticks(ticks, [edges[int(at)] for at in ticks], **_SLANTED)
         axes.set_xlim(-0.1, len(blocks) + 0.1)
         axes.set_xlabel(label)
         count_axis(axes, "blocks used again")
@@ -133,7 +134,7 @@ def _bars(
             top = axes.secondary_xaxis("top")
             some = thinned(places, 10)
             top.set_xticks(some, [names[int(at)] for at in some])
-            top.set_xlabel(title)
+            top.set_xlabel(title, labelpad=6)
 
     return plot
 

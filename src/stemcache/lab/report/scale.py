@@ -17,8 +17,9 @@ __all__ = ["LogScale", "log_scale", "round_ticks", "thinned"]
 
 _MOST_TICKS = 9
 _MARGIN = 0.03
-_BEYOND = 0.1
-"""Of the axis' length, on a log scale."""
+_BEYOND = 0.12
+_WORDS = 0.08
+"""Parts of the axis' length, on a log scale: outside, up to no bound, and what its words need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class LogScale:
         places = [(tick, words(tick)) for tick in ticks]
         if self.beyond is not None:
             # A label that ends at the place of no bound would run into its words.
-            places = [place for place in places if place[0] <= self.beyond / span**_BEYOND]
+            places = [place for place in places if place[0] <= self.beyond / span**_WORDS]
             places.append((self.beyond, "no bound"))
         axes.set_xticks([place for place, _ in places], [word for _, word in places])
         axes.set_xticks([], minor=True)

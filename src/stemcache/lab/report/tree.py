@@ -26,6 +26,8 @@ __all__ = ["icicle_plot"]
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT = 470.0, 40.0, 46.0, 32.0, 300.0
 _LINEAR_UPTO_BLOCKS = 24
 _THINNEST = 0.3
+_SPARSE, _FILLED = 0.3, 0.9
+"""What fills less of its room than the first is magnified until it fills the second."""
 _LABEL_WIDTH, _LABEL_HEIGHT = 30.0, 11.0
 
 
@@ -39,6 +41,15 @@ class _Box:
     height: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where all stems are drawn."""
+
+    boxes: list[_Box]
+    magnified: float
+    """How many times as wide as its share the widest exaggeration is; 1 if there is none."""
+
+
 def icicle_plot(answer: dict[str, Any]) -> Plot:
     """Stems that more than one request went through, as far as the answer has them."""
     bars, unit = answer["prefix_tree"], answer["unit"]
@@ -48,7 +59,8 @@ def icicle_plot(answer: dict[str, Any]) -> Plot:
     roots = sum(bar["requests"] for bar in bars if bar["parent"] is None)
     total = max(answer["requests"], roots)
     deepest = max(bar["start_blocks"] + bar["blocks"] for bar in bars)
-    boxes = _boxes(bars, total, deepest)
+    layout = _boxes(bars, total, deepest)
+    boxes = layout.boxes
     thin = sum(box.width < _THINNEST for box in boxes)
     drawn = [
         _rectangle(bar, box, answer, total)
@@ -60,13 +72,19 @@ def icicle_plot(answer: dict[str, Any]) -> Plot:
     svg = "\n".join((head, _frame(total), *_depths(deepest, answer), *drawn, "</svg>"))
     largest = max(bars, key=lambda bar: bar["requests"])
     narrow = f" {count(thin)} stems are too narrow to draw; the table has them." if thin else ""
+    wider = (
+        " Where few requests go on from a stem, what follows is drawn wider than its share, up to "
+        f"{layout.magnified:,.0f} times; the percentages are true."
+        if layout.magnified > 1
+        else ""
+    )
     each = "" if answer["caches"] == "one" else " Each session has a tree of its own."
     return Plot(
         "tree",
         title,
-        f"Where prompts are alike, and how deep. Depth goes down; a stem is as wide, and as dark, "
-        f"as the share of requests that go through it. What one request alone has is left "
-        f"blank.{narrow}{each}",
+        f"Where prompts are alike, and how deep. Depth goes down; a stem is as wide as the share "
+        f"of requests that go through it, and the darker the more they are. What one request alone "
+        f"has is left blank.{wider}{narrow}{each}",
         f"{count(len(bars))} stems; the widest is shared by {count(largest['requests'])} of "
         f"{count(total)} requests and is {count(largest['blocks'])} blocks long; the deepest ends "
         f"at block {count(deepest)}, which is {count(deepest * answer['block_size'])} {unit}.",
@@ -75,24 +93,30 @@ def icicle_plot(answer: dict[str, Any]) -> Plot:
     )
 
 
-def _boxes(bars: Sequence[dict[str, Any]], total: int, deepest: int) -> list[_Box]:
+def _boxes(bars: Sequence[dict[str, Any]], total: int, deepest: int) -> _Layout:
     children: dict[int | None, list[int]] = {}
     for number, bar in enumerate(bars):
         children.setdefault(bar["parent"], []).append(number)
     boxes: dict[int, _Box] = {}
     inner = _WIDTH - _LEFT - _RIGHT
-    waiting: list[tuple[int | None, float]] = [(None, _LEFT)]
+    waiting: list[tuple[int | None, float, float, float]] = [(None, _LEFT, inner, inner / total)]
+    most = 1.0
     while waiting:
-        parent, x = waiting.pop()
-        for number in sorted(children.get(parent, ()), key=lambda each: -bars[each]["requests"]):
+        parent, x, room, scale = waiting.pop()
+        family = sorted(children.get(parent, ()), key=lambda each: -bars[each]["requests"])
+        filled = scale * sum(bars[number]["requests"] for number in family)
+        if 0 < filled < _SPARSE * room:
+            scale *= _FILLED * room / filled
+            most = max(most, scale * total / inner)
+        for number in family:
             bar = bars[number]
-            width = inner * bar["requests"] / total
+            width = scale * bar["requests"]
             top = _depth(bar["start_blocks"], deepest)
             bottom = _depth(bar["start_blocks"] + bar["blocks"], deepest)
             boxes[number] = _Box(x, width, _TOP + top, bottom - top)
-            waiting.append((number, x))
+            waiting.append((number, x, width, scale))
             x += width
-    return [boxes[number] for number in range(len(bars))]
+    return _Layout([boxes[number] for number in range(len(bars))], most)
 
 
 def _depth(blocks: int, deepest: int) -> float:
@@ -143,9 +167,10 @@ def _rectangle(bar: dict[str, Any], box: _Box, answer: dict[str, Any], total: in
         f"{count(bar['blocks'])} blocks, {count(bar['blocks'] * size)} {answer['unit']}"
     )
     # Light enough, at its darkest, for text upon it.
+    darkness = 0.25 + 0.35 * math.log(bar["requests"]) / math.log(max(2, total))
     drawn = (
         f'<rect class="stem" x="{_n(box.x)}" y="{_n(box.y)}" width="{_n(box.width)}" '
-        f'height="{_n(box.height)}" fill-opacity="{0.15 + 0.45 * math.sqrt(share):.2f}">'
+        f'height="{_n(box.height)}" fill-opacity="{darkness:.2f}">'
         f"<title>{escape(title)}</title></rect>"
     )
     if box.width < _LABEL_WIDTH or box.height < _LABEL_HEIGHT:
