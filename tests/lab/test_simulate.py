@@ -224,3 +224,14 @@ def test_what_was_asked_beside_is_in_the_answer() -> None:
     )["results"]
     assert row["keep_alive"]["most_a_prompt"] == 2
     assert row["keep_alive"]["requests"] > 0
+
+
+def test_a_trace_without_times_has_none_in_its_answer() -> None:
+    """Order is enough for capacities, and not for times to live."""
+    trace = [TraceRequest(r.block_ids, 4, r.prompt_tokens) for r in requests()]
+    answer = as_json(simulate(trace, Question(capacities=blocks(4))), trace="t", unit="tokens")
+    assert (answer["span_s"], answer["without_time"]) == (0.0, 120)
+    assert set(answer["reuse_time"]["blocks"]) == {0}
+    assert answer["results"][0]["block_hit_rate"] > 0
+    with pytest.raises(UsageError, match="request 1 has no time, and a --ttl counts time"):
+        simulate(trace, Question(ttls_s=(5.0,)))

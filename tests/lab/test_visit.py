@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stemcache.errors import UsageError
-from stemcache.lab.visit import OutOfOrder, Tally, visits
+from stemcache.lab.visit import Tally, Times, visits
 from stemcache.trace.record import TraceRequest
 
 
@@ -23,25 +23,25 @@ def request(
 
 def test_times_never_go_back() -> None:
     """A request that is late in the file comes when the one before it did; it is counted."""
-    disorder = OutOfOrder()
-    times = [
-        each.now_s for each in visits([request(1, at=t) for t in (5, 3, 9, 1)], disorder=disorder)
-    ]
+    seen = Times()
+    times = [each.now_s for each in visits([request(1, at=t) for t in (5, 3, 9, 1)], times=seen)]
     assert times == [5, 5, 9, 9]
-    assert (disorder.requests, disorder.largest_s) == (2, 8)
+    assert (seen.late, seen.furthest_back_s) == (2, 8)
 
 
 def test_sessions_with_clocks_of_their_own_do_not_disturb_each_other() -> None:
     """A second session begins at zero again."""
-    disorder = OutOfOrder()
+    seen = Times()
     trace = [request(1, at=t, session=s, session_clock=True) for s, t in [("a", 9.0), ("b", 0.0)]]
-    assert [each.now_s for each in visits(trace, disorder=disorder)] == [9, 0]
-    assert disorder.requests == 0
+    assert [each.now_s for each in visits(trace, times=seen)] == [9, 0]
+    assert seen.late == 0
 
 
 def test_without_times_requests_come_a_second_apart() -> None:
     """Order is all that is known."""
-    assert [each.now_s for each in visits([request(1), request(1)])] == [1, 2]
+    seen = Times()
+    assert [each.now_s for each in visits([request(1), request(1)], times=seen)] == [1, 2]
+    assert seen.missing == 2
 
 
 @pytest.mark.parametrize(

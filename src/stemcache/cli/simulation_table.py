@@ -38,6 +38,8 @@ def _facts(answer: dict[str, Any]) -> list[Text]:
     ideal = answer["ideal"]
     alone = answer["caches"] != "one"
     lasts = f"{'sessions of up to' if alone else 'over'} {lasting(answer['span_s'])}"
+    if answer["without_time"]:
+        lasts = "without times"
     lines = [
         (
             f"{answer['trace']}: {answer['requests']:,} requests, {lasts}, "

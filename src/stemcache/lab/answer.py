@@ -36,10 +36,11 @@ def as_json(simulation: Simulation, *, trace: str, unit: str) -> dict[str, Any]:
         "prompt_tokens": tally.tokens,
         "blocks": tally.blocks,
         "distinct_blocks": survey.distinct_blocks,
-        "span_s": _rounded(simulation.span_s),
+        "span_s": 0.0 if simulation.times.missing else _rounded(simulation.span_s),
+        "without_time": simulation.times.missing,
         "out_of_order": {
-            "requests": simulation.out_of_order,
-            "furthest_back_s": _rounded(simulation.furthest_back_s),
+            "requests": simulation.times.late,
+            "furthest_back_s": _rounded(simulation.times.furthest_back_s),
         },
         "caches": "one a session" if simulation.alone else "one",
         "ideal": {**_rates(tally), "tenants": _tenants(survey.tenants)},
@@ -60,7 +61,12 @@ def as_json(simulation: Simulation, *, trace: str, unit: str) -> dict[str, Any]:
             "from_blocks": edges,
             "blocks": survey.curve.histogram(edges),
         },
-        "reuse_time": {"upto_s": [*AGE_EDGES_S, None], "blocks": survey.age_blocks},
+        "reuse_time": {
+            "upto_s": [*AGE_EDGES_S, None],
+            "blocks": [0] * len(survey.age_blocks)
+            if simulation.times.missing
+            else survey.age_blocks,
+        },
         "prefix_tree": [
             {
                 "parent": bar.parent,

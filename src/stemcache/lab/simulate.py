@@ -14,7 +14,7 @@ from stemcache.lab.optimum import Future, optimum
 from stemcache.lab.policy_cache import PolicyCache
 from stemcache.lab.question import OPTIMA, Question
 from stemcache.lab.survey import Cell, Survey
-from stemcache.lab.visit import OutOfOrder, Size, Tally, Visit, visits
+from stemcache.lab.visit import Size, Tally, Times, Visit, visits
 from stemcache.policy import evict
 from stemcache.trace.record import TraceRequest
 
@@ -58,8 +58,7 @@ class Simulation:
     alone: bool
     """Each session had a cache of its own, as the trace has no clock in common."""
     span_s: float
-    out_of_order: int
-    furthest_back_s: float
+    times: Times
 
     @property
     def curve_capacities(self) -> list[int]:
@@ -121,8 +120,7 @@ def simulate(requests: Iterable[TraceRequest], question: Question) -> Simulation
         block_tokens,
         stream.alone,
         stream.span_s,
-        stream.disorder.requests,
-        stream.disorder.largest_s,
+        stream.times,
     )
 
 
@@ -145,10 +143,11 @@ class _Stream:
     """Visits, and what is only known once they have passed."""
 
     def __init__(self, requests: Iterable[TraceRequest], question: Question) -> None:
-        self.disorder = OutOfOrder()
+        self.times = Times()
         self.block_tokens = 0
         self.alone = False
         self.span_s = 0.0
+        self._timed = any(ttl_s is not None for ttl_s in question.ttls_s)
         self._visits = visits(
             requests,
             regroup=question.regroup,
@@ -156,11 +155,12 @@ class _Stream:
             engine_rules=question.engine_rules,
             isolate_tenants=question.isolate_tenants,
             warmup_requests=question.warmup_requests,
-            disorder=self.disorder,
+            times=self.times,
         )
 
     def __iter__(self) -> Iterator[Visit]:
         first_s: float | None = None
+        timed = self._timed
         for number, visit in enumerate(self._visits, start=1):
             if first_s is None:
                 first_s = visit.now_s
@@ -172,6 +172,10 @@ class _Stream:
                     if visit.block_tokens != self.block_tokens
                     else f"request {number} and those before it do not count time from the same "
                     "kind of zero; simulate one kind of trace at a time"
+                )
+            if self.times.missing and timed:
+                raise UsageError(
+                    f"request {number} has no time, and a --ttl counts time; leave the flag out"
                 )
             self.span_s = max(self.span_s, visit.now_s - first_s)
             yield visit

@@ -9,7 +9,7 @@ import numpy as np
 from stemcache.errors import UsageError
 from stemcache.trace.record import BlockIds, TraceRequest
 
-__all__ = ["OutOfOrder", "Size", "Tally", "Visit", "visits"]
+__all__ = ["Size", "Tally", "Times", "Visit", "visits"]
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio (Knuth): multiples lie apart
 
@@ -75,12 +75,15 @@ class Tally:
         return self.hit_tokens / self.tokens if self.tokens else None
 
 
-class OutOfOrder:
-    """Counts requests that came before the one ahead of them in the file."""
+class Times:
+    """What was odd about the times of a trace."""
 
     def __init__(self) -> None:
-        self.requests = 0
-        self.largest_s = 0.0
+        self.late = 0
+        """Requests that came before the one ahead of them in the file."""
+        self.furthest_back_s = 0.0
+        self.missing = 0
+        """Requests without a time."""
 
 
 def visits(
@@ -91,7 +94,7 @@ def visits(
     engine_rules: bool = False,
     isolate_tenants: bool = False,
     warmup_requests: int = 0,
-    disorder: OutOfOrder | None = None,
+    times: Times | None = None,
 ) -> Iterator[Visit]:
     """Requests in the order they are taken in, their times never going back within one clock.
 
@@ -103,16 +106,17 @@ def visits(
     is computed to get logits. The first `warmup_requests` are not scored. A request without a
     time comes one second after the one before it.
     """
+    times = Times() if times is None else times
     clocks: dict[str | None, float] = {}
     for number, request in enumerate(requests):
         clock = request.session if request.session_clock else None
         now_s = clocks.get(clock, 0.0)
         if request.arrival_s is None:
             now_s += 1.0
+            times.missing += 1
         elif request.arrival_s < now_s:
-            if disorder is not None:
-                disorder.requests += 1
-                disorder.largest_s = max(disorder.largest_s, now_s - request.arrival_s)
+            times.late += 1
+            times.furthest_back_s = max(times.furthest_back_s, now_s - request.arrival_s)
         else:
             now_s = request.arrival_s
         clocks[clock] = now_s
