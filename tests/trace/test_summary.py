@@ -114,4 +114,4 @@ def test_a_summary_does_not_hold_what_it_counts() -> None:
     found = summary.survey().distinct_blocks
     assert not found.exact
     assert found.count == pytest.approx(3_000_000, rel=0.01)
-    assert len(summary._distinct_blocks._kept) <= 2**20
+    assert len(summary._census.blocks._kept) <= 2**20

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stemcache.trace.census import Census
 from stemcache.trace.distinct import Distinct, name_hash
-from stemcache.trace.ids import mixed
-from stemcache.trace.recent import Recent, common_blocks
 from stemcache.trace.record import TraceRequest
 
 __all__ = ["Counted", "Lengths", "Summary", "Survey"]
@@ -76,11 +75,9 @@ class Summary:
         self._block_tokens: int | None = None
         self._prompt_tokens = array("q")
         self._output_tokens = array("q")
-        self._distinct_blocks = Distinct()
-        self._distinct_prompts = Distinct()
+        self._census = Census()
         self._tenants = Distinct()
         self._sessions = Distinct()
-        self._recent: Recent[int] = Recent()
         self._session_clock = False
         self._clocks: dict[str | None, tuple[float, float]] = {}
 
@@ -96,27 +93,8 @@ class Summary:
             self._tenants.add_one(name_hash(request.tenant))
         if request.session is not None:
             self._sessions.add_one(name_hash(request.session))
-        self._count_blocks(request)
+        self._census.add(request)
         self._count_time(request)
-
-    def _count_blocks(self, request: TraceRequest) -> None:
-        seen = self._recent.take(request)
-        scope = name_hash(request.scope) if seen is None else seen.made
-        ids = request.block_ids
-        # One id back, for what stands before the first that is new.
-        start = max(0, 0 if seen is None else common_blocks(ids, seen.ids) - 1)
-        salt = np.uint64(scope)
-        hashes = mixed(ids[start:].view(np.uint64) ^ salt)
-        before = np.empty_like(hashes)
-        before[1:] = hashes[:-1]
-        if start:
-            hashes, before = hashes[1:], before[1:]
-        else:
-            before[:1] = 0
-        self._distinct_blocks.add(hashes, before)
-        last = int(ids[-1]) if len(ids) else None
-        self._distinct_prompts.add_one(name_hash(f"{request.prompt_tokens}/{last}/{scope}"))
-        self._recent.put(request, scope)
 
     def _count_time(self, request: TraceRequest) -> None:
         if request.arrival_s is None:
@@ -131,6 +109,7 @@ class Summary:
 
     def survey(self) -> Survey:
         """The figures so far. O(requests)."""
+        self._census.flush()
         spans = [last - first for first, last in self._clocks.values()]
         span_s = float(np.median(spans)) if spans else None
         rated = span_s if not self._session_clock else None
@@ -140,9 +119,9 @@ class Summary:
             prompts=_lengths(self._prompt_tokens),
             answers=_lengths(self._output_tokens),
             blocks=self._blocks,
-            distinct_blocks=_counted(self._distinct_blocks),
-            distinct_prompts=_counted(self._distinct_prompts),
-            unchained_blocks=self._distinct_blocks.conflicts,
+            distinct_blocks=_counted(self._census.blocks),
+            distinct_prompts=_counted(self._census.prompts),
+            unchained_blocks=self._census.blocks.conflicts,
             tenants=_counted(self._tenants),
             sessions=_counted(self._sessions),
             session_clock=self._session_clock,
