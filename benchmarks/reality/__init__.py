@@ -1,0 +1,1 @@
+"""Whether simulated hit rates are those of real engines."""
