@@ -229,6 +229,7 @@ def test_an_interrupt_gives_a_partial_report(server: LiveServer, tmp_path: Path)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)
     report = json.loads(out)
+    assert process.returncode == 130
     assert report["ended_by"] == "^C"
     assert report["notes"][0].startswith("partial: ^C ended the run with ")
     counts = report["counts"]

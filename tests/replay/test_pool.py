@@ -104,3 +104,22 @@ def test_a_host_that_nobody_knows_is_told() -> None:
         "no address is known for no.such.host.invalid, the host of --target ("
     )
     assert str(caught.value).endswith("; check its name")
+
+
+def test_of_several_addresses_one_that_answers_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`localhost` is often two, and a server listens on one of them; if on none, the first is."""
+
+    async def main(port: int) -> str:
+        loop = asyncio.get_running_loop()
+
+        async def two(_host: str, port: int, **_: object) -> list[object]:
+            return [(0, 0, 0, "", (host, port)) for host in ("127.0.0.9", "127.0.0.1")]
+
+        monkeypatch.setattr(loop, "getaddrinfo", two)
+        address = await resolve(parse_target(f"http://localhost:{port}", None), timeout_s=5)
+        return address.host
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert asyncio.run(main(port)) == "127.0.0.1"
+    assert asyncio.run(main(port)) == "127.0.0.9"

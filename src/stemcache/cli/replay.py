@@ -35,6 +35,9 @@ __all__ = ["replay"]
 
 OutputFormat = Literal["full", "json"]
 
+_INTERRUPTED = 130
+"""Exit code of a run that was ended early; its report was printed all the same."""
+
 
 @click.command()
 @click.argument("trace", type=click.Path())
@@ -95,7 +98,7 @@ def replay(
     Equal prefixes of the trace are equal prefixes on the wire, made of tokens or words that mean
     nothing. Latency counts from the moment at which a request was due, so a target that stalls is
     charged for all who would have come meanwhile. ^C ends the run with a report of what there is.
-    Exit code 1 if a request failed.
+    Exit code 1 if a request failed, 130 if the run was ended early.
     """
     check_pacing(pacing)
     bounds = None if slo is None else parse_slo(slo)
@@ -147,6 +150,8 @@ def replay(
     if html_path is not None:
         write_bytes(html_path, report_page(report).encode(), "--html")
     _print(report, output_format)
+    if report.ended_by is not None:
+        sys.exit(_INTERRUPTED)
     sys.exit(1 if report.counts.failed else 0)
 
 
@@ -157,13 +162,14 @@ def _run(plan: Plan, total: int, *, quiet: bool) -> Run:
     ):
         runner = Runner(plan.job, clock=MonotonicClock(), on_tick=watch)
 
-        def interrupted() -> None:
-            runner.end("^C")
+        def end(sign: signal.Signals, reason: str) -> None:
+            runner.end(reason)
             # A second one ends the program at once.
-            loop.get_loop().remove_signal_handler(signal.SIGINT)
+            loop.get_loop().remove_signal_handler(sign)
 
         async def main() -> Run:
-            loop.get_loop().add_signal_handler(signal.SIGINT, interrupted)
+            for sign, reason in ((signal.SIGINT, "^C"), (signal.SIGTERM, "SIGTERM")):
+                loop.get_loop().add_signal_handler(sign, end, sign, reason)
             return await runner.run()
 
         return loop.run(main())

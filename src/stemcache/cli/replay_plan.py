@@ -21,6 +21,10 @@ from stemcache.replay.target import Target, parse_place, parse_target
 __all__ = ["Plan", "check_pacing", "make_plan"]
 
 
+_LONGEST_S = 30 * 86_400.0
+"""What is meant by a timeout that never ends; timers do not take infinity."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A job, and what the report says of how it came about."""
@@ -124,8 +128,8 @@ def make_plan(
         isolation=isolation,
         extra=parse_extra(asking.extra_body),
         loop=loop,
-        timeout_s=asking.timeout_s,
-        connect_timeout_s=asking.connect_timeout_s,
+        timeout_s=min(asking.timeout_s, _LONGEST_S),
+        connect_timeout_s=min(asking.connect_timeout_s, _LONGEST_S),
         metrics=_metrics(asking, target),
         probe=asking.probe,
     )

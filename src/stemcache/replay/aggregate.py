@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from stemcache.replay.outcome import UNFINISHED, Outcome, Usage
 from stemcache.replay.report import Column, ErrorKind, HitRate, SharePart, Spread, TenantPart
@@ -17,6 +18,7 @@ __all__ = [
     "cached_shares",
     "columns",
     "error_kinds",
+    "gap_spread",
     "known",
     "spread",
     "tenants",
@@ -40,7 +42,16 @@ def whole(outcomes: Iterable[Outcome]) -> list[Outcome]:
 
 def spread(values: Iterable[float | None]) -> Spread | None:
     """Of the values that are known; None if there are none."""
-    seconds = np.array(known(values))
+    return _spread(np.array(known(values)))
+
+
+def gap_spread(answered: Iterable[Outcome]) -> Spread | None:
+    """Of all gaps of all answers, as one sample."""
+    gaps = [np.asarray(each.gaps_s, np.float64) for each in answered if len(each.gaps_s)]
+    return _spread(np.concatenate(gaps)) if gaps else None
+
+
+def _spread(seconds: npt.NDArray[np.float64]) -> Spread | None:
     if not len(seconds):
         return None
     p50, p90, p95, p99 = np.percentile(seconds, [50, 90, 95, 99]).tolist()

@@ -1,6 +1,7 @@
 """One request under way: hears its answer part by part, and becomes an outcome."""
 
 import asyncio
+from array import array
 from collections.abc import Callable
 from http import HTTPStatus
 
@@ -56,7 +57,7 @@ class Flight:
         self._first_token_s: float | None = None
         self._last_token_s: float | None = None
         self._finished_s: float | None = None
-        self._gaps_s: list[float] = []
+        self._gaps_s = array("d")  # a long run has millions
         self._usage = Usage()
 
     @property
@@ -179,7 +180,7 @@ class Flight:
             first_token_s=self._since(first_s),
             last_token_s=self._since(self._last_token_s),
             end_s=now_s - self._origin_s,
-            gaps_s=tuple(self._gaps_s),
+            gaps_s=self._gaps_s,
             status=self._status,
             error=kind,
             detail=None if detail is None else self._redact(detail)[:_DETAIL_CHARS],

@@ -11,6 +11,7 @@ Times count from the moment at which the request was due, not from when it was s
 a full queue or a slow sender held back was late for its user all the same.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 __all__ = ["UNFINISHED", "Outcome", "Usage"]
@@ -60,7 +61,7 @@ class Outcome:
     first_token_s: float | None = None
     last_token_s: float | None = None
     end_s: float
-    gaps_s: tuple[float, ...] = ()
+    gaps_s: Sequence[float] = ()
     """Between successive events that carry generated text."""
     status: int | None = None
     error: str | None = None

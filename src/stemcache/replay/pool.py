@@ -12,6 +12,9 @@ from stemcache.replay.target import Target
 
 __all__ = ["Address", "ConnectError", "Pool", "resolve"]
 
+_LOOK_S = 3.0
+"""For each address of a host that has several."""
+
 
 class ConnectError(Exception):
     """No connection was made. `kind` is what the report counts it as."""
@@ -32,8 +35,12 @@ class Address:
     """What the certificate must say."""
 
 
-async def resolve(target: Target) -> Address:
-    """Look the host up. Raises UsageError if no such host is known."""
+async def resolve(target: Target, *, timeout_s: float = _LOOK_S) -> Address:
+    """Look the host up. Raises UsageError if no such host is known.
+
+    Of several addresses the first is taken that accepts a connection: `localhost` is often two, of
+    which a server listens on one. If none does, the first is.
+    """
     loop = asyncio.get_running_loop()
     try:
         found = await loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
@@ -41,8 +48,25 @@ async def resolve(target: Target) -> Address:
         raise UsageError(
             f"no address is known for {target.host}, the host of --target ({error}); check its name"
         ) from None
+    hosts = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    if len(hosts) > 1:
+        for host in hosts:
+            if await _accepts(host, target.port, timeout_s):
+                hosts = [host]
+                break
     context = ssl.create_default_context() if target.tls else None
-    return Address(str(found[0][4][0]), target.port, context, target.host)
+    return Address(hosts[0], target.port, context, target.host)
+
+
+async def _accepts(host: str, port: int, timeout_s: float) -> bool:
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(timeout_s):
+            transport, _ = await loop.create_connection(asyncio.Protocol, host, port)
+    except (OSError, TimeoutError):
+        return False
+    transport.abort()
+    return True
 
 
 class Pool:

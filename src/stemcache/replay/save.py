@@ -1,6 +1,7 @@
 """What is kept of a run besides its report: a line of JSON for each request."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -34,6 +35,10 @@ def write_bytes(path: Path, data: bytes, flag: str) -> None:
 
 def write_records(path: Path, outcomes: Iterable[Outcome]) -> None:
     """One line a request, in the order of their numbers; times in seconds of the run."""
-    encode = msgspec.json.encode
     rows = sorted(outcomes, key=lambda each: each.number)
-    write_bytes(path, b"".join(encode(row) + b"\n" for row in rows), "--records")
+    write_bytes(path, b"".join(_line(row) for row in rows), "--records")
+
+
+def _line(outcome: Outcome) -> bytes:
+    plain = replace(outcome, gaps_s=[round(gap, 6) for gap in outcome.gaps_s])
+    return msgspec.json.encode(plain) + b"\n"

@@ -73,7 +73,7 @@ def summarize(run: Run, setting: Setting) -> Report:
         counts=counts,
         window_s=run.window_s,
         ttft_s=aggregate.spread(each.ttft_s for each in answered),
-        inter_token_s=aggregate.spread(gap for each in answered for gap in each.gaps_s),
+        inter_token_s=aggregate.gap_spread(answered),
         tpot_s=aggregate.spread(each.tpot_s for each in answered),
         e2e_s=aggregate.spread(each.e2e_s for each in answered),
         send_lag_s=aggregate.spread(each.lag_s for each in outcomes),
