@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from stemcache.trace.lengths import Lengths
 from stemcache.trace.record import TraceRequest
-from stemcache.trace.summary import Counted, Lengths, Summary, Survey
+from stemcache.trace.summary import Counted, Summary, Survey
 from tests.trace.traces import DATA, read, related_requests, request_of
 
 

@@ -6,8 +6,9 @@ from dataclasses import asdict
 import msgspec
 
 from stemcache.cli.durations import lasting
+from stemcache.trace.lengths import Lengths
 from stemcache.trace.open import TraceReader
-from stemcache.trace.summary import Counted, Lengths, Survey
+from stemcache.trace.summary import Counted, Survey
 
 __all__ = ["info_json", "info_lines"]
 

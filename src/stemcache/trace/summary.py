@@ -1,32 +1,19 @@
 """A trace in figures: how many, how long, how fast, how much is distinct. One pass.
 
-Memory is 24 bytes a request, and some 200 MB at most for what is distinct.
+Memory does not grow with the number of requests: some 300 MB at most for what is distinct, and what
+the different lengths and the sessions with clocks of their own take.
 """
 
-from array import array
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from stemcache.trace.census import Census
 from stemcache.trace.distinct import Distinct, name_hash
+from stemcache.trace.lengths import LengthCounts, Lengths
 from stemcache.trace.record import TraceRequest
 
-__all__ = ["Counted", "Lengths", "Summary", "Survey"]
-
-
-@dataclass(frozen=True, slots=True)
-class Lengths:
-    """The lengths of prompts, or of answers."""
-
-    known: int
-    """Requests that tell it."""
-    total: int
-    mean: float
-    p50: float
-    p90: float
-    max: int
+__all__ = ["Counted", "Summary", "Survey"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +60,8 @@ class Summary:
     def __init__(self) -> None:
         self._requests = self._blocks = self._timed = self._out_of_order = 0
         self._block_tokens: int | None = None
-        self._prompt_tokens = array("q")
-        self._output_tokens = array("q")
+        self._prompt_tokens = LengthCounts()
+        self._output_tokens = LengthCounts()
         self._census = Census()
         self._tenants = Distinct()
         self._sessions = Distinct()
@@ -86,9 +73,9 @@ class Summary:
         self._requests += 1
         self._blocks += len(request.block_ids)
         self._block_tokens = request.block_tokens
-        self._prompt_tokens.append(request.prompt_tokens)
+        self._prompt_tokens.add(request.prompt_tokens)
         if request.output_tokens is not None:
-            self._output_tokens.append(request.output_tokens)
+            self._output_tokens.add(request.output_tokens)
         if request.tenant is not None:
             self._tenants.add_one(name_hash(request.tenant))
         if request.session is not None:
@@ -116,8 +103,8 @@ class Summary:
         return Survey(
             requests=self._requests,
             block_tokens=self._block_tokens,
-            prompts=_lengths(self._prompt_tokens),
-            answers=_lengths(self._output_tokens),
+            prompts=self._prompt_tokens.figures(),
+            answers=self._output_tokens.figures(),
             blocks=self._blocks,
             distinct_blocks=_counted(self._census.blocks),
             distinct_prompts=_counted(self._census.prompts),
@@ -130,22 +117,6 @@ class Summary:
             requests_per_s=self._timed / rated if rated else None,
             out_of_order=self._out_of_order,
         )
-
-
-def _lengths(values: Sequence[int]) -> Lengths | None:
-    if not values:
-        return None
-    lengths = np.array(values, np.int64)
-    p50, p90 = np.percentile(lengths, [50, 90])
-    total = int(lengths.sum())
-    return Lengths(
-        known=len(lengths),
-        total=total,
-        mean=total / len(lengths),
-        p50=float(p50),
-        p90=float(p90),
-        max=int(lengths.max()),
-    )
 
 
 def _counted(distinct: Distinct) -> Counted:
