@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from stemcache.cli.replay_flags import Asking, Pacing
+from stemcache.cli.replay_asking import Asking
+from stemcache.cli.replay_pacing import Pacing
 from stemcache.cli.replay_plan import Plan, make_plan
 from stemcache.errors import UsageError
 from stemcache.replay.loops import ClosedLoop, OpenLoop

@@ -94,11 +94,12 @@ def test_runs_of_different_traces_are_not_paired() -> None:
 def test_what_weakens_a_comparison_is_said() -> None:
     """Few requests, a run that was cut short, another way of pacing."""
     cut = report(served(count=5), ended_by="^C")
-    closed = replace(cut, load=replace(cut.load, mode="closed loop"))
+    closed = replace(cut, load=replace(cut.load, mode="closed loop", concurrency=4))
     notes = compare(report(served(count=5)), closed, seed=1).notes
     assert "5 requests are too few for an interval to be trusted" in notes
     assert "the second run was ended early by ^C" in notes
-    assert "one run was open loop, the other closed loop" in notes
+    assert "the runs differ in pace: open loop and closed loop" in notes
+    assert "the runs differ in sessions at once: None and 4" in notes
     assert notes[-1].startswith("0 of 9 figures differ at 95%; of as many that do not differ")
 
 

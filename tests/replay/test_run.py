@@ -32,6 +32,8 @@ class Target:
         self.prompts: list[list[int]] = []
         self.resets = 0
         self.completion: Callable[[], bytes | list[bytes]] = stream
+        self.end: Callable[[], None] = lambda: None
+        """Ends the run."""
 
     def __call__(self, asked: Asked) -> bytes | list[bytes]:
         match asked.path:
@@ -57,7 +59,6 @@ def ran(
     target: Target | None = None,
     *,
     requests: int = 5,
-    meanwhile: Callable[[Runner], None] | None = None,
     ticks: list[tuple[float, int]] | None = None,
     **others: Any,
 ) -> tuple[Run, Target, Scripted]:
@@ -83,8 +84,7 @@ def ran(
                 "timeout_s": 20.0,
             }
             runner = Runner(Job(**(values | others)), clock=MonotonicClock(), on_tick=on_tick)
-            if meanwhile is not None:
-                asyncio.get_running_loop().call_later(0.1, meanwhile, runner)
+            answering.end = lambda: runner.end("^C")
             async with asyncio.timeout(30):
                 run = await runner.run()
             await asyncio.sleep(0.01)
@@ -175,27 +175,31 @@ def test_metrics_that_are_not_there_do_not_end_a_run() -> None:
 def test_a_run_that_is_ended_has_what_there_is() -> None:
     """What is under way is given up at once, what is left is not sent."""
     target = Target()
-    probed = False
 
     def slow() -> list[bytes]:
-        nonlocal probed
-        if not probed:
-            probed = True
+        if len(target.prompts) == 1:
             return stream()
+        if len(target.prompts) == 10:
+            target.end()
         return stream(b": wait\n\n", end=False)
 
     target.completion = slow
-    run, _, _ = ran(target, requests=3000, meanwhile=lambda runner: runner.end("^C"))
+    run, _, _ = ran(target, requests=3000)
     assert run.ended_by == "^C"
-    assert 0 < len(run.outcomes) < 3000
+    assert 9 <= len(run.outcomes) < 3000
     assert {each.error for each in run.outcomes} == {UNFINISHED}
 
 
 def test_a_run_may_be_ended_while_it_probes() -> None:
     """Nothing is sent then."""
     target = Target()
-    target.completion = lambda: stream(b": wait\n\n", end=False)
-    run, _, _ = ran(target, meanwhile=lambda runner: runner.end("^C"))
+
+    def never() -> list[bytes]:
+        target.end()
+        return stream(b": wait\n\n", end=False)
+
+    target.completion = never
+    run, _, _ = ran(target)
     assert (run.outcomes, run.ended_by) == ((), "^C")
 
 

@@ -14,7 +14,8 @@ import uvloop
 from rich.console import Console
 
 from stemcache import __version__
-from stemcache.cli.replay_flags import Asking, Pacing, asking_options, pacing_options
+from stemcache.cli.replay_asking import Asking, asking_options
+from stemcache.cli.replay_pacing import Pacing, pacing_options
 from stemcache.cli.replay_plan import Plan, check_pacing, make_plan
 from stemcache.cli.replay_screen import show_report
 from stemcache.cli.replay_watch import watching

@@ -6,7 +6,8 @@ from random import Random
 from typing import Literal
 
 from stemcache import __version__
-from stemcache.cli.replay_flags import Asking, Encoding, Pacing
+from stemcache.cli.replay_asking import Asking
+from stemcache.cli.replay_pacing import Encoding, Pacing
 from stemcache.errors import UsageError
 from stemcache.replay.body import parse_extra
 from stemcache.replay.credentials import credentials

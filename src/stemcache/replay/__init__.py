@@ -6,5 +6,6 @@ trace ─► selection ─► schedule ─┐
                         target ──┘    │
                                       └── wire: pool, connection, sse, events
 ```
-Everything but `run` and the connections under it is pure.
+`run` and what is under it (loops, sender, flights, probe, connections) live on an event loop;
+everything else is pure.
 """

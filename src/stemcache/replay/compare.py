@@ -189,8 +189,19 @@ def _notes(a: Report, b: Report, lines: list[Line], *, paired: bool) -> list[str
             notes.append(
                 f"{report.counts.failed:,} requests of {which} run failed and are left out"
             )
-    if a.load.mode != b.load.mode:
-        notes.append(f"one run was {a.load.mode}, the other {b.load.mode}")
+    notes += [
+        f"the runs differ in {name}: {one} and {other}"
+        for name, one, other in (
+            ("pace", a.load.mode, b.load.mode),
+            ("speed", a.load.speed, b.load.speed),
+            ("rate", a.load.rate, b.load.rate),
+            ("sessions at once", a.load.concurrency, b.load.concurrency),
+            ("encoding", a.load.encoding, b.load.encoding),
+            ("isolation", a.load.isolation, b.load.isolation),
+            ("tokens a block", a.trace.tokens_per_block, b.trace.tokens_per_block),
+        )
+        if one != other
+    ]
     distinct = sum(line.difference.distinguishable for line in lines)
     notes.append(
         f"{distinct} of {len(lines)} figures differ at 95%; of as many that do not differ at all, "

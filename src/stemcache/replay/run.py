@@ -35,6 +35,8 @@ __all__ = ["Job", "Run", "Runner"]
 
 _TICK_S = 0.5
 _PROBE_NUMBER = -1
+_LEAD_S = 0.1
+"""Before an open loop's first request is due, to make the first bodies in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +128,8 @@ class Runner:
         before = await self._counters()
         made = pool.made
         with _few_collections():
-            origin_s = self._clock.now()
+            lead_s = _LEAD_S if isinstance(job.loop, OpenLoop) else 0.0
+            origin_s = self._clock.now() + lead_s
             sender = self._sender = self._new_sender(pool, origin_s)
             ticking = asyncio.create_task(self._tick(sender, origin_s))
             try:
@@ -193,7 +196,7 @@ class Runner:
 
     async def _tick(self, sender: Sender, origin_s: float) -> None:
         while True:
-            self._on_tick(self._clock.now() - origin_s, sender.tally)
+            self._on_tick(max(0.0, self._clock.now() - origin_s), sender.tally)
             await asyncio.sleep(_TICK_S)
 
 
