@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from stemcache.cli.main import stemcache
 from stemcache.trace.record import TraceRequest
 from tests.cli.trace_runs import fails, run
 from tests.trace.traces import DATA, read, same, shared_blocks, write_lines
@@ -212,6 +214,19 @@ def test_sessions_are_kept_if_asked_for(tmp_path: Path) -> None:
     names = {one.session: other.session for one, other in zip(true, hidden, strict=True)}
     assert len(names) == len(set(names.values())) == 2
     assert not set(names) & set(names.values())
+
+
+def test_simulating_an_anonymised_trace_gives_the_same_figures(tmp_path: Path) -> None:
+    """Capacity, policy and optimum see no difference."""
+    run("anonymize", DATA / "mooncake.jsonl", tmp_path / "a")
+    answers = []
+    for path in (DATA / "mooncake.jsonl", tmp_path / "a"):
+        flags = ["--capacity", "4,8,inf", "--policy", "lru,min", "--output-format", "json"]
+        done = CliRunner().invoke(stemcache, ["simulate", str(path), *flags])
+        assert done.exit_code == 0
+        answers.append(json.loads(done.stdout) | {"trace": "either"})
+    assert answers[0] == answers[1]
+    assert answers[0]["ideal"]["block_hit_rate"] > 0
 
 
 def test_exit_codes_are_those_of_the_command_line(tmp_path: Path) -> None:

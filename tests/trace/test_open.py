@@ -14,7 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stemcache.errors import UsageError
+from stemcache.text.tokenizer import ByteTokenizer
 from stemcache.trace import open as opening
+from stemcache.trace.bodies.model import ModelPrompts
 from stemcache.trace.lines import numbered_lines
 from stemcache.trace.open import FORMAT_NAMES, open_trace
 from tests.trace.traces import DATA, read, refusal, request_of, same, write_lines
@@ -258,6 +260,18 @@ def test_times_out_of_order_stay_as_they_are(tmp_path: Path) -> None:
     """The file's order is the order; who needs another one sorts."""
     lines = [GOOD | {"timestamp": ms} for ms in (5000, 1000, -2000)]
     assert [one.arrival_s for one in read(write_lines(tmp_path / "t", lines))] == [5.0, 1.0, -2.0]
+
+
+def test_options_that_would_do_nothing_are_told() -> None:
+    """Rather than dropped."""
+    tokenizer = ModelPrompts(ByteTokenizer(), None)
+    assert refusal(DATA / "mooncake.jsonl", tokenizer=tokenizer) == (
+        "--tokenizer reads prompts of bodies, but mooncake.jsonl is a trace of mooncake, which "
+        "has none; leave it out"
+    )
+    assert refusal(DATA / "bodies.jsonl", chain_ids=True) == (
+        "--chain-ids is for hash traces, but bodies.jsonl is a log of bodies; leave it out"
+    )
 
 
 def test_formats_do_not_mix(tmp_path: Path) -> None:

@@ -9,32 +9,23 @@ Memory is bounded by the longest line, however large the file is.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from stemcache.errors import UsageError, unknown_choice
-from stemcache.trace.bailian import BAILIAN
 from stemcache.trace.bodies.prompt import PromptReader
-from stemcache.trace.bodies.reader import BODIES
 from stemcache.trace.format import Format, LineReader, ReadOptions, Unit
+from stemcache.trace.formats import FORMAT_NAMES, FORMATS, check_options, foreign, sniffed
 from stemcache.trace.lines import MAX_LINE_BYTES, Line, numbered_lines
-from stemcache.trace.mooncake import MOONCAKE
 from stemcache.trace.problem import BadLineError, Problem
 from stemcache.trace.record import TraceRequest
-from stemcache.trace.sessions import SESSIONS
-from stemcache.trace.shape import Decoder
 from stemcache.trace.source import BrokenStreamError, Source, open_source
 
 __all__ = ["FORMAT_NAMES", "OnBad", "TraceReader", "open_trace"]
 
 OnBad = Literal["stop", "skip"]
-
-_FORMATS: Mapping[str, Format] = {one.name: one for one in (MOONCAKE, BAILIAN, SESSIONS, BODIES)}
-FORMAT_NAMES = ("auto", *_FORMATS)
-
-_decode_any = Decoder[Any](object)
 
 _SNIFFED_LINES = 1000
 """Bad lines at the start that are skipped, if skipping is asked for, before giving up."""
@@ -70,7 +61,8 @@ class TraceReader:
         self._last_line = 0
         self._entered = False
         head: list[Line] = []
-        found = self._found(head) if format == "auto" else _FORMATS[format]
+        found = self._found(head) if format == "auto" else FORMATS[format]
+        check_options(found, options, self.name)
         self.format = found.name
         self._reader: LineReader = found.reader(options)
         self._ready = self._read(chain(head, self._lines))
@@ -136,13 +128,13 @@ class TraceReader:
             assert line.text is not None, "long lines do not come here"
             head.append(line)
             try:
-                return _sniffed(line.text)
+                return sniffed(line.text)
             except BadLineError as error:
                 self._stop(line.number, error)
             if len(head) > _SNIFFED_LINES:
                 raise UsageError(
                     f"the first {_SNIFFED_LINES} lines of {self.name} are of no known format; "
-                    f"name it with --format ({', '.join(_FORMATS)})"
+                    f"name it with --format ({', '.join(FORMATS)})"
                 )
         raise self._empty()
 
@@ -153,25 +145,9 @@ class TraceReader:
             try:
                 made = read(line.text)
             except BadLineError as error:
-                self._bad(line.number, self._foreign(line.text) or error)
+                self._bad(line.number, foreign(line.text, self.format) or error)
             else:
                 yield from made
-
-    def _foreign(self, text: bytes) -> BadLineError | None:
-        """Whether a line that cannot be read is of another format."""
-        try:
-            record = _decode_any(text)
-        except BadLineError:
-            return None
-        if not isinstance(record, dict):
-            return BadLineError(f"it holds {_kind(record)}, not an object")
-        named = [one.name for one in _FORMATS.values() if one.sniff(record)]
-        if named and self.format not in named:
-            return BadLineError(
-                f"it looks like a record of {named[0]} in a trace of {self.format}",
-                fix="keep one format a file",
-            )
-        return None
 
     def _bad(self, line: int, error: BadLineError) -> None:
         self._stop(line, error)
@@ -196,34 +172,6 @@ class TraceReader:
                 f"{self.name} holds no request; give a trace with at least one line for one"
             )
         return UsageError(f"{self.name} is empty; give a trace with at least one line")
-
-
-def _sniffed(text: bytes) -> Format:
-    try:
-        record = _decode_any(text)
-    except BadLineError as error:
-        begun = {b"[": "array", b"{": "object"}.get(text.lstrip()[:1])
-        if begun is None or error.reason != "the JSON ends early":
-            raise
-        raise BadLineError(
-            f"the JSON ends early, so this may be one JSON {begun} over several lines",
-            fix="write one JSON object a line",
-        ) from None
-    if not isinstance(record, dict):
-        fix = "write one JSON object a line"
-        raise BadLineError(f"it holds {_kind(record)}, not an object", fix=fix)
-    for one in _FORMATS.values():
-        if one.sniff(record):
-            return one
-    raise BadLineError(
-        "it is of no known format: no hash_ids, requests, messages, prompt or input",
-        fix="give another file",
-    )
-
-
-def _kind(record: object) -> str:
-    names = {list: "an array", str: "a text", bool: "a truth value", type(None): "null"}
-    return names.get(type(record), "a number")
 
 
 def open_trace(
