@@ -14,6 +14,10 @@ from stemcache.replay.sender import Sender
 
 __all__ = ["ClosedLoop", "OpenLoop", "Pacer"]
 
+_TIMER_S = 0.001
+"""Timers of the event loop count in this. The rest of a wait is spent looking at the clock, while
+the loop goes on, or half of it would be measured as latency."""
+
 
 class Pacer:
     """Waits for moments, and ends all waiting when the run is ended."""
@@ -32,8 +36,10 @@ class Pacer:
     async def until(self, moment_s: float) -> None:
         """Wait for a moment of the clock, or the end."""
         while not self.ended and (left_s := moment_s - self.clock.now()) > 0:
-            # Timers count in whole milliseconds and may fire early, so look again.
-            await self._sleep(left_s)
+            if left_s < _TIMER_S:
+                await asyncio.sleep(0)
+            else:
+                await self._sleep(left_s // _TIMER_S * _TIMER_S)
 
     async def wake(self, waiter: asyncio.Future[None]) -> None:
         """Wait for somebody to set this, or the end."""
