@@ -3,14 +3,25 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from queue import Queue
 
-__all__ = ["Scripted", "anthropic_stream", "json_answer", "scripted", "sse", "stream", "whole"]
+__all__ = [
+    "Scripted",
+    "anthropic_stream",
+    "json_answer",
+    "scripted",
+    "sse",
+    "stream",
+    "threaded",
+    "whole",
+]
 
 Answer = bytes | Sequence[bytes] | Callable[["Asked"], "bytes | Sequence[bytes]"]
-"""Bytes to send, or parts with a moment between them; None among them closes the connection."""
+"""Bytes to send, or parts with a moment between them."""
 
 
 @dataclass
@@ -139,3 +150,28 @@ async def scripted(answer: Answer, *, close_after: bool = False) -> AsyncIterato
         yield made
     finally:
         server.close()
+
+
+@contextmanager
+def threaded(answer: Answer, *, close_after: bool = False) -> Iterator[Scripted]:
+    """The same in a thread, for what has an event loop of its own."""
+    ready: Queue[Scripted] = Queue()
+    loop = asyncio.new_event_loop()
+    ended = asyncio.Event()
+
+    async def main() -> None:
+        async with scripted(answer, close_after=close_after) as server:
+            ready.put(server)
+            await ended.wait()
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(main(),))
+    thread.start()
+    try:
+        yield ready.get(timeout=20)
+    finally:
+        loop.call_soon_threadsafe(ended.set)
+        thread.join(20)
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()

@@ -99,7 +99,9 @@ def test_a_target_that_is_silent_or_talks_nonsense_is_told() -> None:
     """By the kind of failure."""
     look = lambda fetcher: find_model(fetcher, None)  # noqa: E731  # shorter than a function
     assert "(timeout: no answer within 0.05 s)" in refused(b"", look, timeout_s=0.05)
-    assert "(not_http: " in refused(b"nonsense\r\n\r\n", look)
+    message = refused(b"nonsense\r\n\r\n", look)
+    assert message.startswith("no answer that is HTTP comes from http://127.0.0.1:")
+    assert "(not_http: " in message
 
 
 @pytest.mark.parametrize(

@@ -30,9 +30,21 @@ def report_page(report: Report) -> str:
     columns = report.columns
     if columns is not None and counts.ok:
         sections += [
-            Section(title="Time to first token", svg=figures.ttft_over_time(columns)),
-            Section(title="Distributions", svg=figures.distributions(columns)),
-            Section(title="In flight", svg=figures.in_flight_over_time(columns)),
+            Section(
+                title="Time to first token",
+                words=["Each dot is a request, each red line one that failed."],
+                svg=figures.ttft_over_time(columns),
+            ),
+            Section(
+                title="Distributions",
+                words=["How many requests took at most so long."],
+                svg=figures.distributions(columns),
+            ),
+            Section(
+                title="In flight",
+                words=["Requests that were due and not yet answered; failed ones are left out."],
+                svg=figures.in_flight_over_time(columns),
+            ),
         ]
         if report.hit_rates and report.hit_rates[0].hit_rate is not None:
             svg = figures.hit_rate_over_time(columns)

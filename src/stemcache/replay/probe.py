@@ -129,10 +129,9 @@ async def scrape(fetcher: Fetcher, path: str) -> Counters | None:
 
 
 def _unreachable(target: Target, error: FetchError) -> str:
-    return (
-        f"nothing answers at {target.origin} ({error.kind}: {error}); "
-        "start the server, or check --target"
-    )
+    begun = error.kind in {"dropped", "head_too_large", "not_http", "too_large"}
+    what = "no answer that is HTTP comes from" if begun else "nothing answers at"
+    return f"{what} {target.origin} ({error.kind}: {error}); start the server, or check --target"
 
 
 def _said(fetcher: Fetcher, reply: Reply) -> str:
