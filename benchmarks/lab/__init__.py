@@ -1,0 +1,1 @@
+"""How long simulations take and what they hold, beside another simulator."""
