@@ -21,6 +21,7 @@ from stemcache.trace.open import open_trace
 from tests.server.live_server import LiveServer, serve
 
 TOY_RANGE = "32-250"
+NO_EOS = ("--extra-body", '{"ignore_eos": true}')
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +108,7 @@ def test_hit_rates_by_usage_by_metrics_and_by_arithmetic_agree(
     path = tmp_path / "r.json"
     done = command(
         *(str(trace), "--target", server.url, "--concurrency", "1", "--tokens-per-block", "32"),
-        *("--token-range", TOY_RANGE, "--salt", "pepper", "--json", str(path)),
+        *("--token-range", TOY_RANGE, "--salt", "pepper", "--json", str(path), *NO_EOS),
     )
     assert done.returncode == 0, done.stderr
     report = read_report(path)
@@ -169,7 +170,7 @@ def test_an_open_loop_keeps_the_traces_times(
     done = command(
         *(str(trace), "--target", f"{server.url}/v1", "--speed", "0.5", "--max-tokens", "2"),
         *("--tokens-per-block", "32", "--token-range", TOY_RANGE, "--records", str(records)),
-        *("--slo", "ttft=30s,e2e=30s"),
+        *("--slo", "ttft=30s,e2e=30s", *NO_EOS),
     )
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in records.read_text().splitlines()]
