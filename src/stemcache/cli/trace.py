@@ -6,7 +6,7 @@ from typing import Literal
 
 import click
 
-from stemcache.cli.durations import DURATION
+from stemcache.cli.multiplex_options import multiplex_options
 from stemcache.cli.trace_info import info_json, info_lines
 from stemcache.cli.trace_options import Reading, trace_options
 from stemcache.errors import UsageError
@@ -19,9 +19,6 @@ from stemcache.trace.summary import Summary
 from stemcache.trace.write import check_target, write_trace
 
 __all__ = ["trace"]
-
-_WITHIN_S = 2 * 3600.0
-_CUT_S = 4 * 3600.0
 
 
 @click.group()
@@ -77,23 +74,7 @@ def info(*, trace: str, reading: Reading, output_format: Literal["full", "json"]
 @click.argument("trace", type=click.Path(), metavar="TRACE")
 @click.argument("output", type=click.Path())
 @trace_options
-@click.option(
-    "--multiplex",
-    "sessions",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Put N random sessions, each with its own clock in TRACE, on one clock.",
-)
-@click.option(
-    "--within",
-    "within_s",
-    type=DURATION,
-    help="Let them start at random moments of this window.  [default: 2h]",
-)
-@click.option(
-    "--cut", "cut_s", type=DURATION, help="Drop what would come later than this.  [default: 4h]"
-)
-@click.option("--seed", type=int, help="Draw other sessions and starts.  [default: 0]")
+@multiplex_options
 @click.option("--sort", is_flag=True, help="Put requests in order of time; holds all in memory.")
 @click.option(
     "--limit", type=click.IntRange(1), metavar="N", help="Take the first N requests only."
@@ -116,10 +97,7 @@ def convert(
     trace: str,
     output: str,
     reading: Reading,
-    sessions: int | None,
-    within_s: float | None,
-    cut_s: float | None,
-    seed: int | None,
+    mix: Mix | None,
     sort: bool,
     limit: int | None,
     tokens_per_block: int | None,
@@ -137,7 +115,6 @@ def convert(
     OUTPUT is compressed if its name ends in .gz or .zst; - is standard output. It appears whole or
     not at all. Options work in the order in which they stand above.
     """
-    mix = _mix(sessions, within_s, cut_s, seed)
     reshape = Reshape(
         limit=limit, block_tokens=tokens_per_block, max_prompt_tokens=max_prompt_tokens
     )
@@ -213,23 +190,6 @@ def anonymize(
             "to be able to, give a --key",
             err=True,
         )
-
-
-def _mix(
-    sessions: int | None, within_s: float | None, cut_s: float | None, seed: int | None
-) -> Mix | None:
-    """The mix that the four flags ask for. Raises UsageError for one that would do nothing."""
-    if sessions is None:
-        for name, value in (("--within", within_s), ("--cut", cut_s), ("--seed", seed)):
-            if value is not None:
-                raise UsageError(
-                    f"{name} is given without --multiplex; add it, or leave {name} out"
-                )
-        return None
-    within = _WITHIN_S if within_s is None else within_s
-    if within == float("inf"):
-        raise UsageError("--within is inf; use a window with an end")
-    return Mix(sessions, within, _CUT_S if cut_s is None else cut_s, seed or 0)
 
 
 def _on_one_clock(requests: Iterable[TraceRequest]) -> Iterable[TraceRequest]:
