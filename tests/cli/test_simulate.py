@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from stemcache.cli.main import stemcache
+from stemcache.errors import UsageError
 
 # Two conversations behind one system prompt (block 1), then the first of them goes on.
 TRACE = [
@@ -65,7 +66,7 @@ def test_people_get_a_table_and_what_follows_from_it(trace: str) -> None:
     shown = " ".join(run(trace).split())
     assert "3 requests, over 6.7 min" in shown
     assert "ideal hit rate 43.7% of tokens, 40.0% of blocks" in shown
-    assert "lru reaches 50% of the ideal at 1 blocks (512 tokens)" in shown
+    assert "lru reaches 50% of the ideal at 1 block (512 tokens), 90%" in shown
     assert "min" in shown
 
 
@@ -132,9 +133,14 @@ def test_sessions_are_put_on_one_clock(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--capacity", "many"], "'many' is no capacity; use blocks (5000, 50k), tokens (4Mtok)"),
+        (["--capacity", "many"], "'many' is no capacity; use blocks (5000, 50k), tokens (4Mtok), "),
         (["--capacity", "0"], "'0' holds nothing; use 1 block or more"),
-        (["--capacity", "5,5"], "names Capacity(blocks=5, tokens=None) twice; leave one out"),
+        (["--capacity", "5,5"], "'5' is there twice; leave one out"),
+        (["--capacity", "1e15,9e15"], "'9e15' is more than any memory; use inf for no bound"),
+        (["--html", "-"], "--html needs the name of a file, such as report.html"),
+        (["--html", "."], "--html needs the name of a file, such as report.html"),
+        (["--html", "none/there.html"], "is in a directory that does not exist; make it first"),
+        (["--seed", "5"], "--seed is given without --multiplex"),
         (["--ttl", "soon"], "'soon' is no duration; use a number with a unit: 90s, 2h"),
         (["--policy", "best"], "'best' is not one of"),
     ],
@@ -144,8 +150,8 @@ def test_flags_that_mean_nothing_are_refused(
 ) -> None:
     """With what to write instead."""
     result = CliRunner().invoke(stemcache, ["simulate", trace, *arguments])
-    assert result.exit_code == 2
-    assert message in " ".join(result.output.replace("│", " ").split())
+    assert isinstance(result.exception, UsageError) or result.exit_code == 2
+    assert message in " ".join(f"{result.output} {result.exception}".split())
 
 
 @pytest.mark.parametrize(
@@ -162,3 +168,69 @@ def test_a_page_with_plots_is_written(trace: str, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     run(trace, "--html", str(page))
     assert "<svg" in page.read_text()
+
+
+def test_memory_is_a_capacity_with_the_size_of_a_token(trace: str) -> None:
+    """One MiB of KV at 1 KiB a token is two blocks."""
+    rows = answer(trace, "--capacity", "1MiB", "--kv-bytes-per-token", "1KiB")["results"]
+    assert {row["capacity_blocks"] for row in rows} == {2}
+
+
+def test_the_trace_is_never_written_over(trace: str, tmp_path: Path) -> None:
+    """Nor any file that is no page; an earlier page is."""
+    before = Path(trace).read_bytes()
+    link = tmp_path / "link.html"
+    link.symlink_to(trace)
+    other = tmp_path / "notes.txt"
+    other.write_text("mine")
+    for path, message in (
+        (trace, "is the file that is read"),
+        (str(link), "is the file that is read"),
+        (str(other), "exists and is no HTML page"),
+    ):
+        result = CliRunner().invoke(stemcache, ["simulate", trace, "--html", path])
+        assert message in str(result.exception)
+    assert Path(trace).read_bytes() == before
+    assert other.read_text() == "mine"
+    page = tmp_path / "page.html"
+    page.write_text("<!DOCTYPE html>old")
+    run(trace, "--html", str(page))
+    assert "old" not in page.read_text()[:20]
+
+
+def test_a_flag_that_changed_nothing_is_told(trace: str) -> None:
+    """The trace names no tenant."""
+    result = CliRunner().invoke(stemcache, ["simulate", trace, "--isolate-tenants"])
+    assert "names no tenant, so --isolate-tenants changed nothing" in result.stderr
+
+
+def test_prompts_shorter_than_a_block_are_not_said_to_differ(tmp_path: Path) -> None:
+    """They are equal, and a block is too large to see it."""
+    path = tmp_path / "t.jsonl"
+    line = '{"timestamp":0,"input_length":500,"output_length":1,"hash_ids":[1]}\n'
+    path.write_text(line * 2)
+    shown = " ".join(run(str(path), "--engine-rules").split())
+    assert "No prompt is as long as a block of 512 tokens: try smaller blocks." in shown
+
+
+@pytest.mark.parametrize("columns", ["20", "40", "80", "200"])
+def test_no_digit_is_cut_however_narrow_the_terminal(trace: str, columns: str) -> None:
+    """What can be spared goes first, then lines grow."""
+    arguments = ["simulate", trace, "--capacity", "123456", "--policy", "lru,min"]
+    shown = CliRunner().invoke(stemcache, arguments, env={"COLUMNS": columns}).stdout
+    assert "123,456" in shown
+    assert "43.7%" in shown
+    assert ("63.2M" in shown) == (int(columns) >= 80)
+
+
+def test_tenants_have_a_table_of_the_policy_that_is_run(tmp_path: Path) -> None:
+    """Before the optimum, and at capacities that span what was asked; names are made safe."""
+    path = tmp_path / "t.jsonl"
+    lines = [{**line, "tenant": "evil\x1b[31m\nname"} for line in TRACE for _ in range(2)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    shown = run(str(path))
+    assert "\x1b" not in shown
+    assert "\\x1b[31m\\nname" in shown
+    table = shown[shown.index("\ntenant") :]
+    assert "lru" in table
+    assert "min" not in table[: table.index("evil")]

@@ -64,6 +64,11 @@ def answer(**changes: Any) -> dict[str, Any]:
             result("min", 1000, 0.18, regret=regret(0.0, 1.0)),
             result("min", 10_000, 0.37, regret=regret(0.0, 1.0)),
         ],
+        "lru_needs": [
+            {"share_of_ideal": 0.5, "capacity_blocks": 9_000},
+            {"share_of_ideal": 0.9, "capacity_blocks": 32_000},
+            {"share_of_ideal": 0.95, "capacity_blocks": 39_000},
+        ],
         "lru_curve": {
             "capacity_blocks": [1, 10, 100, 1000, 10_000, 40_000],
             "block_hit_rate": [0.0, 0.01, 0.03, 0.048, 0.2, 0.36],

@@ -203,6 +203,7 @@ def edge_cases() -> Iterator[tuple[str, dict[str, object]]]:
         "zero hits",
         answer(
             ideal=nothing,
+            blocks=182_790,
             results=[row],
             lru_curve=flat,
             reuse_distance=unused,

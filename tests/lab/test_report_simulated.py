@@ -20,7 +20,8 @@ QUESTIONS = {
         capacities=(Capacity(4), Capacity(12), Capacity()),
         policies=("lru", "min", "min-bypass", "fifo", "arc", "s3-fifo"),
     ),
-    "lives": Question(capacities=(Capacity(8), Capacity()), ttls_s=(1.0, 60.0, None), keep_alive=2),
+    "lives": Question(capacities=(Capacity(8), Capacity()), ttls_s=(1.0, 60.0, None)),
+    "kept alive": Question(ttls_s=(1.0, 60.0, None), keep_alive=2),
     "lives from the write": Question(ttls_s=(1.0, 60.0), refresh=False),
     "two tiers": Question(capacities=(Capacity(4),), second_tier=Capacity(8)),
 }

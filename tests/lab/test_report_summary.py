@@ -20,8 +20,9 @@ def test_one_sentence_says_what_is_attainable_and_what_it_takes() -> None:
     assert said(answer()) == (
         "A cache without a bound finds 37.5% of the tokens, the ideal; "
         "lru finds 21.0% with 10,000 blocks (5,120,000 tokens), "
-        "reaches 50% of the ideal with 10,000 blocks (5,120,000 tokens) "
-        "and 95% of the ideal with 40,000 blocks (20,480,000 tokens); "
+        "reaches 50% of the ideal with 9,000 blocks (4,608,000 tokens), "
+        "90% of the ideal with 32,000 blocks (16,384,000 tokens) "
+        "and 95% of the ideal with 39,000 blocks (19,968,000 tokens); "
         "the optimum's block hit rate is up to 15.4 points higher, "
         "with 10,000 blocks (5,120,000 tokens)."
     )
@@ -32,8 +33,9 @@ def test_what_a_reader_takes_away_is_strong() -> None:
     assert strong(answer()) == [
         "37.5%",
         "21.0%",
-        "10,000 blocks (5,120,000 tokens)",
-        "40,000 blocks (20,480,000 tokens)",
+        "9,000 blocks (4,608,000 tokens)",
+        "32,000 blocks (16,384,000 tokens)",
+        "39,000 blocks (19,968,000 tokens)",
         "15.4 points",
     ]
 
@@ -67,11 +69,14 @@ def test_only_plain_lru_speaks_for_lru() -> None:
     assert "; lru reaches 50% of the ideal" in said(answer(results=rows))
 
 
-def test_a_curve_that_never_gets_there_is_not_quoted() -> None:
+def test_a_share_that_is_never_reached_is_not_quoted() -> None:
     """Half may be reached where 95% is not."""
-    curve = {"capacity_blocks": [8], "block_hit_rate": [0.2], "token_hit_rate": [0.2]}
+    needs = [
+        {"share_of_ideal": 0.5, "capacity_blocks": 8},
+        {"share_of_ideal": 0.95, "capacity_blocks": None},
+    ]
 
-    sentence = said(answer(lru_curve=curve, results=[]))
+    sentence = said(answer(lru_needs=needs, results=[]))
 
     assert "; lru reaches 50% of the ideal with 8 blocks (4,096 tokens)." in sentence
     assert "95%" not in sentence
@@ -87,7 +92,13 @@ def test_no_sharing_and_no_tokens_have_sentences_of_their_own() -> None:
     zero = {"block_hit_rate": 0.0, "token_hit_rate": 0.0, "tenants": {}}
     unknown: dict[str, Any] = {"block_hit_rate": None, "token_hit_rate": None, "tenants": {}}
 
-    assert said(answer(ideal=zero)).startswith("No prompt begins as an earlier one does")
+    alone = answer(ideal=zero, blocks=9, distinct_blocks=9)
+    assert said(alone).startswith("No prompt begins as an earlier one does")
+    short = answer(ideal=zero, blocks=0, distinct_blocks=0)
+    assert said(short) == "No prompt is as long as a block of 512 tokens: try smaller blocks."
+    assert said(answer(ideal=zero)) == (
+        "Prompts share beginnings, but none of those that count found one."
+    )
     assert said(answer(ideal=unknown)).startswith("The trace has no prompt tokens")
 
 

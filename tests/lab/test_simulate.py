@@ -66,6 +66,46 @@ def test_capacities_can_be_given_in_tokens() -> None:
         simulate(requests(), Question(capacities=(Capacity(tokens=3),)))
 
 
+def test_capacities_can_be_given_in_bytes() -> None:
+    """With the memory of a token."""
+    size = (Capacity(memory_bytes=1000),)
+    simulation = simulate(requests(), Question(capacities=size, bytes_per_token=10))
+    assert simulation.results[0].capacity_blocks == 25
+    with pytest.raises(UsageError, match="a --capacity in bytes needs --kv-bytes-per-token"):
+        simulate(requests(), Question(capacities=size))
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.95, 1.0])
+def test_what_lru_needs_is_the_smallest_capacity_that_is_enough(share: float) -> None:
+    """One block fewer finds less."""
+    simulation = simulate(requests(), Question())
+    needed = simulation.lru_needs(share)
+    assert needed is not None
+    wanted = share * simulation.survey.ideal.hit_tokens
+    at, below = simulation.survey.curve.token_hits([needed, needed - 1], BLOCK_TOKENS)
+    assert below < wanted <= at
+
+
+def test_nothing_found_needs_no_capacity() -> None:
+    """There is no share of nothing."""
+    trace = [TraceRequest(np.array([at]), 4, 4) for at in range(3)]
+    assert simulate(trace, Question()).lru_needs(0.5) is None
+
+
+def test_tenants_are_told_at_every_capacity_of_lru() -> None:
+    """Those that the curve gives too, and in two tiers; they add up to the whole."""
+    for question in (
+        Question(capacities=None),
+        Question(capacities=blocks(5), second_tier=Capacity(blocks=15)),
+        Question(capacities=blocks(5), ttls_s=(3.0, None)),
+    ):
+        for result in simulate(requests(), question).results:
+            assert set(result.tenants) == {"ann", "bob"}
+            for sums in ("requests", "hit_blocks", "hit_tokens", "tokens"):
+                parts = [getattr(tally, sums) for tally in result.tenants.values()]
+                assert sum(parts) == getattr(result.total, sums)
+
+
 def test_telling_capacities_follow_the_trace() -> None:
     """Each is twice the one before, and the last finds everything."""
     simulation = simulate(requests(), Question(capacities=None, policies=("lru", "min")))
@@ -94,6 +134,8 @@ def test_the_warm_up_fills_but_does_not_count() -> None:
     simulation = simulate(trace, question)
     assert {result.total.requests for result in simulation.results} == {60}
     assert simulation.survey.ideal.requests == 60
+    with pytest.raises(UsageError, match="--warmup 120 leaves nothing to count: the trace has 120"):
+        simulate(trace, Question(warmup_requests=120))
     whole = simulate(trace, Question(capacities=blocks(8), policies=("fifo",))).results[0]
     first = simulate(trace[:60], Question(capacities=blocks(8), policies=("fifo",))).results[0]
     (fifo,) = rows(simulation, "fifo")
@@ -173,6 +215,15 @@ def test_traces_of_two_block_sizes_are_refused() -> None:
         (Question(regroup=2, split=2), "--merge-blocks and --split-blocks do not go together"),
         (Question(refresh=False), "--no-refresh needs a --ttl"),
         (Question(keep_alive=1), "--keep-alive needs a --ttl that uses renew"),
+        (
+            Question(capacities=blocks(9), ttls_s=(1.0,), keep_alive=1),
+            "--keep-alive and --capacity do not go together",
+        ),
+        (
+            Question(policies=("min-bypass",), engine_rules=True),
+            "--engine-rules and --policy min-bypass do not go together",
+        ),
+        (Question(capacities=None, refresh=False), "--no-refresh needs a --ttl"),
         (Question(capacities=None, policies=("fifo",)), "--policy fifo needs a --capacity"),
         (Question(capacities=None, ttls_s=(1.0,)), "--ttl needs a --capacity"),
     ],

@@ -150,6 +150,29 @@ def test_keep_alive_bridges_gaps_and_is_counted() -> None:
     assert cell.pinged_tokens == 5 * 12
 
 
+def test_a_prompt_that_parts_in_its_last_full_block_is_not_taken_over() -> None:
+    """Its own last block has to be kept alive for itself."""
+    cell = Cell(None, 31.0, keep_alive=1)
+    survey_of([visit([1, 2]), visit([1, 3], 20.0), visit([1, 2], 50.0)], cell)
+    assert cell.tally.hit_blocks == 3
+    assert cell.pings == 1
+
+
+def test_whole_sessions_get_all_their_keep_alives_and_no_fewer_than_none() -> None:
+    """What ended early in its own time is not measured by the clock of another."""
+    cell = Cell(None, 60.0, keep_alive=2)
+    trace = [visit([1], 1000.0, session="a"), visit([2], 0.0, session="b")]
+    survey_of(trace, cell, alone=True)
+    assert (cell.pings, cell.pinged_tokens) == (4, 16)
+
+
+def test_a_warm_up_has_no_keep_alives_to_count() -> None:
+    """Only prompts that count cost anything."""
+    cell = Cell(None, 10.0, keep_alive=1)
+    survey_of([visit([1])._replace(scored=False), visit([2], 50.0), visit([3], 90.0)], cell)
+    assert cell.pings == 1
+
+
 def test_keep_alive_stops_when_the_conversation_goes_on() -> None:
     """A longer prompt takes over, even though the partial last block changed."""
     cell = Cell(None, 10.0, keep_alive=3)

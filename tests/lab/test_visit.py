@@ -46,12 +46,19 @@ def test_without_times_requests_come_a_second_apart() -> None:
 
 @pytest.mark.parametrize(
     ("blocks", "tokens", "ids", "size"),
-    [(8, 32, [4, 8], 2), (7, 28, [4], 1), (3, 12, [], 0), (8, 31, [4], 1), (9, 35, [4, 8], 2)],
+    [
+        (8, 32, [4, 8], 2),
+        (7, 28, [4], 1),
+        (3, 12, [], 0),
+        (8, 31, [4, 8], 2),
+        (9, 35, [4, 8, 9], 3),
+        (3, 11, [3], 1),
+    ],
 )
-def test_regrouped_blocks_are_full_and_named_by_their_end(
+def test_regrouped_blocks_are_named_by_their_end_and_partial_ones_stay(
     blocks: int, tokens: int, ids: list[int], size: int
 ) -> None:
-    """The id of the last block of four stands for all before it."""
+    """The id of the last block of four stands for all before it; a partial one is left over."""
     (each,) = visits([request(blocks, tokens)], regroup=4)
     assert each.ids.tolist() == ids
     assert each.size == (size, 16, tokens)

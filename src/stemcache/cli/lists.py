@@ -22,8 +22,10 @@ class CommaList(click.ParamType[tuple[T, ...]], Generic[T]):
         """The values, in the order given."""
         if isinstance(value, tuple):
             return value
-        items = [self._item.convert(part.strip(), param, ctx) for part in str(value).split(",")]
-        for at, item in enumerate(items):
-            if item in items[:at]:
-                self.fail(f"{value!r} names {item} twice; leave one out", param, ctx)
+        items: list[T] = []
+        for part in str(value).split(","):
+            item = self._item.convert(part.strip(), param, ctx)
+            if item in items:
+                self.fail(f"{part.strip()!r} is there twice; leave one out", param, ctx)
+            items.append(item)
         return tuple(items)

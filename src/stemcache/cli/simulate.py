@@ -14,9 +14,11 @@ from rich.console import Console
 from stemcache.cli.capacities import CAPACITY
 from stemcache.cli.durations import DURATION
 from stemcache.cli.lists import CommaList
+from stemcache.cli.multiplex_options import multiplex_options
+from stemcache.cli.page_file import check_page, write_page
 from stemcache.cli.simulation_table import concise_lines, show_simulation
+from stemcache.cli.sizes import SIZE
 from stemcache.cli.trace_options import Reading, trace_options
-from stemcache.errors import UsageError
 from stemcache.lab.answer import as_json
 from stemcache.lab.question import POLICIES, Capacity, Question
 from stemcache.lab.simulate import simulate as run
@@ -35,8 +37,14 @@ OutputFormat = Literal["full", "concise", "json"]
     "--capacity",
     "capacities",
     type=CommaList(CAPACITY),
-    help="Sizes of the cache, in blocks (5000, 50k) or tokens (4Mtok); inf has no bound.  "
+    help="Sizes of the cache, in blocks (5000, 50k), tokens (4Mtok) or memory (80GiB, with "
+    "--kv-bytes-per-token); inf has no bound.  "
     "[default: seven that show where the curve bends; inf with --ttl]",
+)
+@click.option(
+    "--kv-bytes-per-token",
+    type=SIZE,
+    help="Memory of one token's keys and values, such as 128KiB for Llama 3.1 8B in 16 bits.",
 )
 @click.option(
     "--policy",
@@ -93,32 +101,7 @@ OutputFormat = Literal["full", "concise", "json"]
     metavar="N",
     help="The first N requests fill the cache and are not counted.",
 )
-@click.option(
-    "--multiplex",
-    "sessions",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Put N of the sessions that have clocks of their own on one.",
-)
-@click.option(
-    "--within",
-    "within_s",
-    default="2h",
-    show_default=True,
-    type=DURATION,
-    help="With --multiplex: sessions start within this time.",
-)
-@click.option(
-    "--cut",
-    "cut_s",
-    default="4h",
-    show_default=True,
-    type=DURATION,
-    help="With --multiplex: what comes later is left out.",
-)
-@click.option(
-    "--seed", default=0, show_default=True, help="With --multiplex: which sessions, and when."
-)
+@multiplex_options
 @click.option("--isolate-tenants", is_flag=True, help="Tenants do not share, as with salts.")
 @click.option(
     "--output-format", default="full", show_default=True, type=click.Choice(get_args(OutputFormat))
@@ -129,6 +112,7 @@ def simulate(
     trace: str,
     reading: Reading,
     capacities: tuple[Capacity, ...] | None,
+    kv_bytes_per_token: int | None,
     policies: tuple[str, ...] | None,
     ttls_s: tuple[float, ...] | None,
     no_refresh: bool,
@@ -138,10 +122,7 @@ def simulate(
     split_blocks: int,
     engine_rules: bool,
     warmup_requests: int,
-    sessions: int | None,
-    within_s: float,
-    cut_s: float,
-    seed: int,
+    mix: Mix | None,
     isolate_tenants: bool,
     output_format: OutputFormat,
     html: Path | None,
@@ -175,19 +156,23 @@ def simulate(
         regroup=merge_blocks,
         split=split_blocks,
         engine_rules=engine_rules,
+        bytes_per_token=kv_bytes_per_token,
         warmup_requests=warmup_requests,
         isolate_tenants=isolate_tenants,
     )
     question.check()
+    if html is not None:
+        check_page(html, flag="--html", source=trace)
+        from stemcache.lab.report import require  # noqa: PLC0415  the extra is asked for only here
+
+        require()
     with reading.open(trace) as opened:
         requests: Iterable[TraceRequest] = opened
-        if sessions is not None:
-            requests = multiplex(opened, Mix(sessions, within_s, cut_s, seed))
+        if mix is not None:
+            requests = multiplex(opened, mix)
         simulation = run(requests, question)
     answer = as_json(simulation, trace=opened.reader.name, unit=opened.reader.unit)
     answer["skipped_lines"] = opened.reader.skipped
-    if html is not None:
-        _write_report(html, answer)
     match output_format:
         case "json":
             click.echo(json.dumps(answer, indent=2, ensure_ascii=False))
@@ -195,16 +180,15 @@ def simulate(
             click.echo("\n".join(concise_lines(answer)))
         case "full":
             show_simulation(Console(), answer)
+    if isolate_tenants and not any(simulation.survey.tenants):
+        click.echo("the trace names no tenant, so --isolate-tenants changed nothing", err=True)
+    if html is not None:  # last, so that a full disk does not cost the answer
+        _draw(html, answer)
 
 
-def _write_report(path: Path, answer: dict[str, Any]) -> None:
+def _draw(path: Path, answer: dict[str, Any]) -> None:
     from stemcache.lab.report import render  # noqa: PLC0415  the extra is asked for only here
 
     page = render(answer, command=shlex.join(["stemcache", *sys.argv[1:]]))
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(
-            f"--html {path} cannot be written: {error.strerror}; give a path that can"
-        ) from error
+    write_page(path, page, flag="--html")
     click.echo(f"wrote {path}", err=True)

@@ -1,24 +1,32 @@
 """A simulation as people read it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from stemcache.cli.durations import lasting
+from stemcache.cli.fitting_table import Column, fitting_table
+from stemcache.cli.printable import printable
+from stemcache.lab.report.summary import nothing_found
 
 __all__ = ["concise_lines", "show_simulation"]
 
 _BAR_CELLS = 12
 _MOST_TENANTS = 20
+_MOST_TENANT_COLUMNS = 4
 
 
 def show_simulation(out: Console, answer: dict[str, Any]) -> None:
     """Facts about the trace, a row for each cache, what follows from them."""
-    out.print(
-        Group(*_facts(answer), "", _results(answer), *_tenants(answer), "", *_reading(answer))
-    )
+    out.print(Group(*_facts(answer), ""))
+    fitting_table(out, _columns(answer))
+    if answer["ideal"]["tenants"]:
+        out.print("")
+        fitting_table(out, _tenants(answer))
+        out.print(Group(*_about_tenants(answer)))
+    out.print(Group("", *_reading(answer)))
 
 
 def concise_lines(answer: dict[str, Any]) -> list[str]:
@@ -42,14 +50,14 @@ def _facts(answer: dict[str, Any]) -> list[Text]:
         lasts = "without times"
     lines = [
         (
-            f"{answer['trace']}: {answer['requests']:,} requests, {lasts}, "
+            f"{printable(answer['trace'])}: {_count(answer['requests'], 'request')}, {lasts}, "
             f"{answer['prompt_tokens']:,} prompt {unit}, "
-            f"{answer['distinct_blocks']:,} distinct blocks of {size:,}"
+            f"{_count(answer['distinct_blocks'], 'distinct block')} of {size:,}"
         ),
         (
-            f"ideal hit rate {_percent(ideal['token_hit_rate'])} of {unit}, "
-            f"{_percent(ideal['block_hit_rate'])} of blocks: what an unbounded cache finds, "
-            "from cold"
+            f"ideal hit rate {_percent(ideal['token_hit_rate']) or 'unknown'} of {unit}, "
+            f"{_percent(ideal['block_hit_rate']) or 'unknown'} of blocks: what an unbounded cache "
+            "finds, from cold"
         ),
     ]
     if alone:
@@ -60,115 +68,125 @@ def _facts(answer: dict[str, Any]) -> list[Text]:
     late = answer["out_of_order"]
     if late["requests"]:
         lines.append(
-            f"{late['requests']:,} requests stand behind later ones in the file, up to "
-            f"{lasting(late['furthest_back_s'])}; they were taken in the file's order"
+            f"{_count(late['requests'], 'request')} came before the one ahead in the file, by up "
+            f"to {lasting(late['furthest_back_s'])}; they were taken in the file's order"
         )
     return [Text(line) for line in lines]
 
 
-def _results(answer: dict[str, Any]) -> Table:
-    rows, unit = answer["results"], answer["unit"]
-    timed = any(row["ttl_s"] is not None for row in rows)
-    tiers = any("second_tier" in row for row in rows)
-    pings = any("keep_alive" in row for row in rows)
-    regret = any("regret" in row for row in rows)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("policy", no_wrap=True)
-    for title, wanted in (
-        ("blocks", True),
-        (unit, True),
-        ("lives", timed),
-        ("hit rate", True),
-    ):
-        if wanted:
-            table.add_column(title, justify="right", no_wrap=True)
-    if not regret:
-        table.add_column("", no_wrap=True)
-    for title, wanted in (
-        ("of ideal", True),
-        ("of blocks", True),
-        ("regret", regret),
-        ("computed", regret),
-        ("second tier", tiers),
-        ("keep-alives", pings),
-    ):
-        if wanted:
-            table.add_column(title, justify="right", no_wrap=True)
-    for row in rows:
-        capacity = row["capacity_blocks"]
-        cells: list[str] = [
-            row["policy"],
-            "no bound" if capacity is None else f"{capacity:,}",
-            "" if capacity is None else _short(capacity * answer["block_size"]),
+def _columns(answer: dict[str, Any]) -> list[Column]:
+    """Every column that some row has something for; those that can be spared say so."""
+    rows = answer["results"]
+
+    def cells(*path: str) -> list[Any]:
+        found = rows
+        for name in path:
+            found = [None if each is None else each.get(name) for each in found]
+        return list(found)
+
+    bound = ["no bound" if blocks is None else f"{blocks:,}" for blocks in cells("capacity_blocks")]
+    held = [
+        "" if blocks is None else _short(blocks * answer["block_size"])
+        for blocks in cells("capacity_blocks")
+    ]
+    lives = ["no bound" if ttl_s is None else lasting(ttl_s) for ttl_s in cells("ttl_s")]
+    columns = [
+        Column("policy", cells("policy"), left=True),
+        Column("blocks", bound),
+        Column(answer["unit"], held, spare=2),
+    ]
+    if any(ttl_s is not None for ttl_s in cells("ttl_s")):
+        columns.append(Column("time to live", lives))
+    bars = ["━" * round(_BAR_CELLS * (rate or 0)) for rate in cells("token_hit_rate")]
+    columns += [
+        Column("hit rate", _percents(cells("token_hit_rate"))),
+        Column("", bars, left=True, spare=5),
+        Column("of ideal", _percents(cells("efficiency")), spare=1),
+        Column("of blocks", _percents(cells("block_hit_rate")), spare=3),
+    ]
+    if any(cells("regret")):
+        times = cells("regret", "computed_over_optimum")
+        columns += [
+            Column("regret", _percents(cells("regret", "block_hit_rate"))),
+            Column("computed", ["" if each is None else f"{each:.2f}x" for each in times], spare=4),
         ]
-        if timed:
-            cells.append("no bound" if row["ttl_s"] is None else lasting(row["ttl_s"]))
-        cells += [
-            _percent(row["token_hit_rate"]),
-            *([] if regret else ["━" * round(_BAR_CELLS * (row["token_hit_rate"] or 0))]),
-            _percent(row["efficiency"]),
-            _percent(row["block_hit_rate"]),
+    if any(cells("second_tier")):
+        sizes = cells("second_tier", "capacity_blocks")
+        columns += [
+            Column("2nd tier", ["" if size is None else f"{size:,}" for size in sizes], spare=3),
+            Column("found there", _percents(cells("second_tier", "token_hit_rate"))),
         ]
-        if regret:
-            lost = row.get("regret") or {}
-            computed = lost.get("computed_over_optimum")
-            cells += [
-                _percent(lost.get("block_hit_rate")),
-                "" if computed is None else f"{computed:.2f}x",
-            ]
-        if tiers:
-            cells.append(_percent((row.get("second_tier") or {}).get("block_hit_rate")))
-        if pings:
-            cells.append(f"{(row.get('keep_alive') or {}).get('requests', 0):,}")
-        table.add_row(*cells)
-    return table
+    if any(cells("keep_alive")):
+        sent = cells("keep_alive", "requests")
+        read = cells("keep_alive", "cached_tokens_read")
+        columns += [
+            Column("keep-alives", ["" if each is None else f"{each:,}" for each in sent]),
+            Column(
+                f"{answer['unit']} read",
+                ["" if each is None else _short(each) for each in read],
+                spare=2,
+            ),
+        ]
+    return columns
 
 
-def _tenants(answer: dict[str, Any]) -> list[RenderableType]:
-    tenants = answer["ideal"]["tenants"]
-    if not tenants:
-        return []
+def _shown_rows(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rows worth a column for tenants: what is run before the optimum, spread over capacities."""
     rows = [row for row in answer["results"] if row["tenants"]]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("tenant")
-    table.add_column("requests", justify="right")
-    table.add_column("ideal", justify="right")
-    for row in rows:
+    run = [row for row in rows if not row["policy"].startswith("min")] or rows
+    if len(run) <= _MOST_TENANT_COLUMNS:
+        return run
+    step = (len(run) - 1) / (_MOST_TENANT_COLUMNS - 1)
+    return [run[round(step * at)] for at in range(_MOST_TENANT_COLUMNS)]
+
+
+def _largest_tenants(answer: dict[str, Any]) -> list[str]:
+    tenants = answer["ideal"]["tenants"]
+    return sorted(tenants, key=lambda name: -tenants[name]["prompt_tokens"])[:_MOST_TENANTS]
+
+
+def _tenants(answer: dict[str, Any]) -> list[Column]:
+    tenants, names = answer["ideal"]["tenants"], _largest_tenants(answer)
+    columns = [
+        Column("tenant", [printable(name) or "(none)" for name in names], left=True),
+        Column("requests", [f"{tenants[name]['requests']:,}" for name in names], spare=1),
+        Column("ideal", _percents([tenants[name]["token_hit_rate"] for name in names])),
+    ]
+    for row in _shown_rows(answer):
         capacity = row["capacity_blocks"]
-        parts = [row["policy"], "no bound" if capacity is None else f"{capacity:,}"]
+        title = [row["policy"], "no bound" if capacity is None else _short(capacity)]
         if row["ttl_s"] is not None:
-            parts.append(lasting(row["ttl_s"]))
-        table.add_column("\n".join(parts), justify="right")
-    largest = sorted(tenants, key=lambda name: -tenants[name]["prompt_tokens"])[:_MOST_TENANTS]
-    for name in largest:
-        table.add_row(
-            Text(name or "(none)"),
-            f"{tenants[name]['requests']:,}",
-            _percent(tenants[name]["token_hit_rate"]),
-            *(_percent((row["tenants"].get(name) or {}).get("token_hit_rate")) for row in rows),
-        )
-    shown: list[RenderableType] = ["", table]
-    if len(tenants) > len(largest):
-        shown.append(
-            f"and {len(tenants) - len(largest):,} smaller tenants: --output-format json has them"
-        )
-    return shown
+            title.append(lasting(row["ttl_s"]))
+        of_each = [(row["tenants"].get(name) or {}).get("token_hit_rate") for name in names]
+        columns.append(Column("\n".join(title), _percents(of_each)))
+    return columns
+
+
+def _about_tenants(answer: dict[str, Any]) -> list[RenderableType]:
+    left = len(answer["ideal"]["tenants"]) - len(_largest_tenants(answer))
+    rows = len(answer["results"]) - len(_shown_rows(answer))
+    said = [f"{left:,} smaller tenants"] if left else []
+    said += [f"{rows:,} of the rows above"] if rows else []
+    return [f"not shown: {' and '.join(said)}; --output-format json has them"] if said else []
 
 
 def _reading(answer: dict[str, Any]) -> list[str]:
     """What the LRU curve says, in a sentence."""
-    curve, ideal = answer["lru_curve"], answer["ideal"]["token_hit_rate"]
-    if not ideal:
-        return ["No prompt begins as an earlier one does: no cache of prefixes will help."]
-    points = list(zip(curve["capacity_blocks"], curve["token_hit_rate"], strict=True))
-    said = []
-    for share in (0.5, 0.95):
-        needed = next((blocks for blocks, rate in points if rate >= share * ideal), None)
-        if needed is not None:
-            room = f"{needed * answer['block_size']:,} {answer['unit']}"
-            said.append(f"{share:.0%} of the ideal at {needed:,} blocks ({room})")
+    if not answer["ideal"]["token_hit_rate"]:
+        return [nothing_found(answer)]
+    said = [
+        f"{need['share_of_ideal']:.0%} of the ideal at "
+        f"{_count(need['capacity_blocks'], 'block')} "
+        f"({_short(need['capacity_blocks'] * answer['block_size'])} {answer['unit']})"
+        for need in answer["lru_needs"]
+        if need["capacity_blocks"] is not None
+    ]
     each = "" if answer["caches"] == "one" else " a session"
-    return [f"lru reaches {' and '.join(said)}{each}."] if said else []
+    return [f"lru reaches {', '.join(said)}{each}."] if said else []
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _rate(rate: float | None) -> str:
@@ -183,9 +201,13 @@ def _percent(rate: float | None) -> str:
     return "" if rate is None else f"{rate:.1%}"
 
 
+def _percents(rates: Sequence[float | None]) -> list[str]:
+    return [_percent(rate) for rate in rates]
+
+
 def _short(number: int) -> str:
     """Three digits or so, with a prefix."""
-    for prefix, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
+    for prefix, size in (("T", 10**12), ("G", 10**9), ("M", 10**6), ("k", 10**3)):
         if number >= size:
             return f"{number / size:.3g}{prefix}"
     return str(number)

@@ -12,6 +12,7 @@ from stemcache.lab.visit import Tally
 
 __all__ = ["as_json"]
 
+_SHARES = (0.5, 0.9, 0.95)
 _DISTANCE_EDGES = [2**power for power in range(31)]
 
 
@@ -46,6 +47,10 @@ def as_json(simulation: Simulation, *, trace: str, unit: str) -> dict[str, Any]:
         "ideal": {**_rates(tally), "tenants": _tenants(survey.tenants)},
         "results": [
             _row(result, tally, best.get(result.capacity_blocks)) for result in simulation.results
+        ],
+        "lru_needs": [
+            {"share_of_ideal": share, "capacity_blocks": simulation.lru_needs(share)}
+            for share in _SHARES
         ],
         "lru_curve": {
             "capacity_blocks": capacities,
@@ -91,7 +96,7 @@ def _row(result: Result, ideal: Tally, best: Tally | None) -> dict[str, Any]:
         "hit_tokens": total.hit_tokens,
         "computed_tokens": total.tokens - total.hit_tokens,
     }
-    if best is not None:
+    if best is not None and result.policy != "min-bypass":
         computed = best.tokens - best.hit_tokens
         row["regret"] = {
             "block_hit_rate": _share(best.hit_blocks - total.hit_blocks, total.blocks),
@@ -101,6 +106,7 @@ def _row(result: Result, ideal: Tally, best: Tally | None) -> dict[str, Any]:
         row["second_tier"] = {
             "capacity_blocks": result.second_tier_blocks,
             "block_hit_rate": _share(result.second_tier_hit_blocks, total.blocks),
+            "token_hit_rate": _share(result.second_tier_hit_tokens, total.tokens),
         }
     if result.keep_alive:
         row["keep_alive"] = {

@@ -14,6 +14,7 @@ rise along a prompt and what hits is a prefix of it.
 
 from array import array
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,8 @@ class LruCurve:
         self._stop = array("q")
         self._short_at = array("q")
         self._short_by = array("q")
+        self._ready: _Sorted | None = None
+        self._ready_for = (0, 0)
 
     def add(self, first: int, blocks: int) -> None:
         """`blocks` consecutive blocks were found again at distances `first`, `first` + 1, …"""
@@ -46,16 +49,15 @@ class LruCurve:
         return max(self._stop, default=1) - 1
 
     def block_hits(self, capacities: Sequence[int]) -> npt.NDArray[np.int64]:
-        """Blocks found at each capacity. Shape (capacities,)."""
+        """Blocks found at each capacity. Shape (capacities,). Sorts once after the last `add`."""
         wanted = np.asarray(capacities, np.int64)
-        return _ramps(self._first, wanted) - _ramps(self._stop, wanted)
+        first, stop, _, _ = self._sorted()
+        return first.upto(wanted) - stop.upto(wanted)
 
     def token_hits(self, capacities: Sequence[int], block_tokens: int) -> npt.NDArray[np.int64]:
         """Tokens found at each capacity. Shape (capacities,)."""
         wanted = np.asarray(capacities, np.int64)
-        order = np.argsort(np.frombuffer(self._short_at, np.int64), kind="stable")
-        at = np.frombuffer(self._short_at, np.int64)[order]
-        lacking = np.concatenate([[0], np.frombuffer(self._short_by, np.int64)[order].cumsum()])
+        _, _, at, lacking = self._sorted()
         missing: npt.NDArray[np.int64] = lacking[np.searchsorted(at, wanted, side="right")]
         return self.block_hits(capacities) * block_tokens - missing
 
@@ -65,11 +67,41 @@ class LruCurve:
         total = self.block_hits([self.largest])
         return [int(count) for count in np.diff(np.concatenate([upto, total]))]
 
+    def _sorted(self) -> "_Sorted":
+        size = len(self._first), len(self._short_at)
+        if self._ready is None or self._ready_for != size:
+            order = np.argsort(_view(self._short_at), kind="stable")
+            self._ready = _Sorted(
+                _Ramps(self._first),
+                _Ramps(self._stop),
+                _view(self._short_at)[order],
+                np.concatenate([[0], _view(self._short_by)[order].cumsum()]),
+            )
+            self._ready_for = size
+        return self._ready
 
-def _ramps(starts: "array[int]", at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Sum over `starts` of max(0, at - start + 1)."""
-    ordered = np.sort(np.frombuffer(starts, np.int64))
-    sums = np.concatenate([[0], ordered.cumsum()])
-    count = np.searchsorted(ordered, at, side="right")
-    reached: npt.NDArray[np.int64] = (at + 1) * count - sums[count]
-    return reached
+
+class _Ramps:
+    """Numbers, sorted, with their sums."""
+
+    def __init__(self, starts: "array[int]") -> None:
+        self._ordered = np.sort(_view(starts))
+        self._sums = np.concatenate([[0], self._ordered.cumsum()])
+
+    def upto(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Sum over the numbers of max(0, at - number + 1)."""
+        count = np.searchsorted(self._ordered, at, side="right")
+        reached: npt.NDArray[np.int64] = (at + 1) * count - self._sums[count]
+        return reached
+
+
+class _Sorted(NamedTuple):
+    first: _Ramps
+    stop: _Ramps
+    short_at: npt.NDArray[np.int64]
+    short_sums: npt.NDArray[np.int64]
+
+
+def _view(numbers: "array[int]") -> npt.NDArray[np.int64]:
+    # A copy, as an array that is looked at cannot grow.
+    return np.array(numbers, np.int64)

@@ -17,20 +17,29 @@ POLICIES = (*OPTIMA, *sorted({*evict.NAMES, *FLAT}))
 
 
 class Capacity(NamedTuple):
-    """A number of blocks, or of tokens; neither is a cache without a bound."""
+    """A number of blocks, of tokens or of bytes; none of them is a cache without a bound."""
 
     blocks: int | None = None
     tokens: int | None = None
+    memory_bytes: int | None = None
 
-    def in_blocks(self, block_tokens: int) -> int | None:
-        """Whole blocks of that many tokens; None without a bound."""
-        if self.tokens is None:
+    def in_blocks(self, block_tokens: int, bytes_per_token: int | None = None) -> int | None:
+        """Whole blocks of that many tokens; None without a bound. Raises UsageError for none."""
+        tokens = self.tokens
+        if self.memory_bytes is not None:
+            if bytes_per_token is None:
+                raise UsageError(
+                    "a --capacity in bytes needs --kv-bytes-per-token, such as 128KiB for Llama "
+                    "3.1 8B in 16 bits; `stemcache serve` shows it as `one token`"
+                )
+            tokens = self.memory_bytes // bytes_per_token
+        if tokens is None:
             return self.blocks
-        if self.tokens < block_tokens:
+        if tokens < block_tokens:
             raise UsageError(
-                f"a capacity of {self.tokens} tokens holds no block of {block_tokens}; give more"
+                f"a capacity of {tokens} tokens holds no block of {block_tokens}; give more"
             )
-        return self.tokens // block_tokens
+        return tokens // block_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +62,8 @@ class Question:
     """One block of the trace makes so many of the cache."""
     engine_rules: bool = False
     """No partial blocks, and never a whole prompt: what an engine reports."""
+    bytes_per_token: int | None = None
+    """Memory of one token's KV, for capacities in bytes."""
     warmup_requests: int = 0
     """So many fill the cache first and are not scored."""
     isolate_tenants: bool = False
@@ -70,6 +81,20 @@ class Question:
         others = [policy for policy in self.policies if policy != "lru"]
         timed = any(ttl is not None for ttl in self.ttls_s)
         bounded = self.capacities is None or any(map(any, self.capacities))
+        if not self.refresh and not timed:
+            raise UsageError("--no-refresh needs a --ttl")
+        if self.keep_alive and not (timed and self.refresh):
+            raise UsageError("--keep-alive needs a --ttl that uses renew")
+        if self.keep_alive and bounded:
+            raise UsageError(
+                "--keep-alive and --capacity do not go together: what is kept alive is simulated "
+                "without a bound; leave one out"
+            )
+        if self.engine_rules and "min-bypass" in self.policies:
+            raise UsageError(
+                "--engine-rules and --policy min-bypass do not go together: it would keep blocks "
+                "for uses that engines do not count; use min"
+            )
         played = [policy for policy in others if policy not in OPTIMA]
         if self.capacities is None and (played or timed or self.second_tier is not None):
             what = f"--policy {played[0]}" if played else "--ttl" if timed else "--second-tier"
@@ -93,7 +118,3 @@ class Question:
                 "--no-refresh and --capacity do not go together: lives that no use renews are "
                 "simulated without a bound; leave one out"
             )
-        if not self.refresh and not timed:
-            raise UsageError("--no-refresh needs a --ttl")
-        if self.keep_alive and not (timed and self.refresh):
-            raise UsageError("--keep-alive needs a --ttl that uses renew")

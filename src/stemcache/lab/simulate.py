@@ -4,11 +4,13 @@
 played, `min` after the reading, when the future is known.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
 from stemcache.errors import UsageError
+from stemcache.lab.curve import LruCurve
 from stemcache.lab.flat import FLAT, FlatCache
 from stemcache.lab.optimum import Future, optimum
 from stemcache.lab.policy_cache import PolicyCache
@@ -38,6 +40,7 @@ class Result:
     second_tier_blocks: int = 0
     second_tier_hit_blocks: int = 0
     """Of the hits, those that came from the second tier."""
+    second_tier_hit_tokens: int = 0
     keep_alive: int = 0
     pings: int = 0
     pinged_tokens: int = 0
@@ -67,6 +70,18 @@ class Simulation:
         steps = (largest ** (i / (_CURVE_POINTS - 1)) for i in range(_CURVE_POINTS))
         return sorted({round(step) for step in steps})
 
+    def lru_needs(self, share: float) -> int | None:
+        """The smallest capacity at which LRU finds that share of what the ideal finds; blocks."""
+        curve, wanted = self.survey.curve, share * self.survey.ideal.hit_tokens
+        if not wanted:
+            return None
+        return bisect_left(
+            range(curve.largest),
+            wanted,
+            lo=1,
+            key=lambda blocks: int(curve.token_hits([blocks], self.block_tokens)[0]),
+        )
+
 
 def simulate(requests: Iterable[TraceRequest], question: Question) -> Simulation:
     """Read a trace once and answer. Memory: O(distinct blocks), and O(requests) with `min`."""
@@ -78,10 +93,10 @@ def simulate(requests: Iterable[TraceRequest], question: Question) -> Simulation
         raise UsageError("the trace has no requests; there is nothing to simulate")
     block_tokens = stream.block_tokens
     capacities: Sequence[int | None] = [
-        each.in_blocks(block_tokens) for each in question.capacities or ()
+        each.in_blocks(block_tokens, question.bytes_per_token) for each in question.capacities or ()
     ]
-    cells = _cells(question, capacities, block_tokens)
-    survey = Survey([cell for pair in cells for cell in pair], alone=stream.alone)
+    cells = _cells(question, capacities)
+    survey = Survey(list(cells.values()), alone=stream.alone)
     played = {
         (policy, capacity): _Played(policy, capacity)
         for policy in question.policies
@@ -98,18 +113,26 @@ def simulate(requests: Iterable[TraceRequest], question: Question) -> Simulation
         if knowing:
             futures.setdefault(cache, Future()).feed(visit)
     survey.finish()
+    if not survey.ideal.requests:
+        raise UsageError(
+            f"--warmup {question.warmup_requests} leaves nothing to count: the trace has "
+            f"{stream.requests} requests; give fewer"
+        )
     if question.capacities is None:
         capacities = _telling(survey)
+    second = question.second_tier
+    second_blocks = second.in_blocks(block_tokens, question.bytes_per_token) if second else None
     results: list[Result] = []
     for policy in question.policies:
-        if policy == "lru" and question.capacities is not None:
-            results += [_from_cells(*pair) for pair in cells]
-            continue
         for capacity in capacities:
-            if capacity is None:
+            if policy == "lru":
+                for ttl_s in question.ttls_s:
+                    if ttl_s is None:
+                        results.append(_from_curve(survey, capacity, block_tokens, second_blocks))
+                    else:
+                        results.append(_from_cell(cells[capacity, ttl_s]))
+            elif capacity is None:
                 results.append(Result(policy, None, None, survey.ideal, survey.tenants))
-            elif policy == "lru":
-                results.append(_from_curve(survey, capacity, block_tokens))
             elif policy in OPTIMA:
                 results.append(_best(policy, futures, capacity))
             else:
@@ -130,13 +153,66 @@ def _telling(survey: Survey) -> Sequence[int]:
     return sorted({max(1, largest >> step) for step in range(_AUTO_STEPS)})
 
 
-def _from_curve(survey: Survey, capacity: int, block_tokens: int) -> Result:
-    (blocks,), (tokens,) = (
-        survey.curve.block_hits([capacity]),
-        survey.curve.token_hits([capacity], block_tokens),
+def _cells(
+    question: Question, capacities: Sequence[int | None]
+) -> dict[tuple[int | None, float], Cell]:
+    """What the curve does not tell: one for each capacity and time to live."""
+    if "lru" not in question.policies:
+        return {}
+    return {
+        (capacity, ttl_s): Cell(
+            capacity, ttl_s, refresh=question.refresh, keep_alive=question.keep_alive
+        )
+        for capacity in capacities
+        for ttl_s in question.ttls_s
+        if ttl_s is not None
+    }
+
+
+def _from_cell(cell: Cell) -> Result:
+    return Result(
+        "lru",
+        cell.capacity_blocks,
+        cell.ttl_s,
+        cell.tally,
+        cell.tenants,
+        refresh=cell.refresh,
+        keep_alive=cell.keep_alive,
+        pings=cell.pings,
+        pinged_tokens=cell.pinged_tokens,
     )
-    total = replace(survey.ideal, hit_blocks=int(blocks), hit_tokens=int(tokens))
-    return Result("lru", capacity, None, total, {})
+
+
+def _from_curve(
+    survey: Survey, capacity: int | None, block_tokens: int, second_tier: int | None
+) -> Result:
+    """Without a time to live the curve knows all: in one tier, or in two.
+
+    What LRU evicts goes to the front of the second tier, so the two are one LRU list cut in two.
+    """
+    if capacity is None:
+        return Result("lru", None, None, survey.ideal, survey.tenants)
+
+    def at(size: int, curve: LruCurve, asked: Tally) -> Tally:
+        (blocks,), (tokens,) = curve.block_hits([size]), curve.token_hits([size], block_tokens)
+        return replace(asked, hit_blocks=int(blocks), hit_tokens=int(tokens))
+
+    whole = capacity + (second_tier or 0)
+    total, first = (at(size, survey.curve, survey.ideal) for size in (whole, capacity))
+    return Result(
+        "lru",
+        capacity,
+        None,
+        total,
+        {
+            tenant: at(whole, survey.tenant_curves.get(tenant, LruCurve()), asked)
+            for tenant, asked in survey.tenants.items()
+            if tenant
+        },
+        second_tier_blocks=second_tier or 0,
+        second_tier_hit_blocks=total.hit_blocks - first.hit_blocks,
+        second_tier_hit_tokens=total.hit_tokens - first.hit_tokens,
+    )
 
 
 class _Stream:
@@ -147,6 +223,7 @@ class _Stream:
         self.block_tokens = 0
         self.alone = False
         self.span_s = 0.0
+        self.requests = 0
         self._timed = any(ttl_s is not None for ttl_s in question.ttls_s)
         self._visits = visits(
             requests,
@@ -162,6 +239,7 @@ class _Stream:
         first_s: float | None = None
         timed = self._timed
         for number, visit in enumerate(self._visits, start=1):
+            self.requests = number
             if first_s is None:
                 first_s = visit.now_s
                 self.block_tokens, self.alone = visit.block_tokens, visit.session_clock
@@ -200,42 +278,6 @@ class _Played:
         hits = self._caches[cache].feed(visit)
         if visit.scored:
             self.result.count(visit.tenant, visit.size, hits)
-
-
-def _cells(
-    question: Question, capacities: Sequence[int | None], block_tokens: int
-) -> list[tuple[Cell, ...]]:
-    """One cell for each row of `lru`; two where a second tier extends the first."""
-    if "lru" not in question.policies:
-        return []
-    second = question.second_tier.in_blocks(block_tokens) if question.second_tier else None
-    rows: list[tuple[Cell, ...]] = []
-    for capacity in capacities:
-        for ttl_s in question.ttls_s:
-            cell = Cell(capacity, ttl_s, refresh=question.refresh, keep_alive=question.keep_alive)
-            if second and capacity is not None:
-                rows.append((cell, Cell(capacity + second, None)))
-            else:
-                rows.append((cell,))
-    return rows
-
-
-def _from_cells(cell: Cell, both_tiers: Cell | None = None) -> Result:
-    # What LRU evicts goes to the front of the second tier, so the two are one LRU stack cut in two.
-    whole = both_tiers or cell
-    return Result(
-        "lru",
-        cell.capacity_blocks,
-        cell.ttl_s,
-        whole.tally,
-        whole.tenants,
-        refresh=cell.refresh,
-        second_tier_blocks=(whole.capacity_blocks or 0) - (cell.capacity_blocks or 0),
-        second_tier_hit_blocks=whole.tally.hit_blocks - cell.tally.hit_blocks,
-        keep_alive=cell.keep_alive,
-        pings=cell.pings,
-        pinged_tokens=cell.pinged_tokens,
-    )
 
 
 def _best(policy: str, futures: dict[str | None, Future], capacity: int) -> Result:

@@ -14,6 +14,7 @@ which costs one look-up for each earlier request, not for each block.
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from stemcache.lab.curve import LruCurve
 from stemcache.lab.recency import Recency
@@ -50,6 +51,15 @@ class Cell:
         self.lives_s = float("inf") if self.ttl_s is None else self.ttl_s * (1 + self.keep_alive)
 
 
+class _End(NamedTuple):
+    """A prompt whose keep-alive nobody has taken over yet."""
+
+    at_s: float
+    tokens: int
+    full_blocks: int
+    """A partial last block is another block once the prompt goes on."""
+
+
 class _Cache:
     """What a pass knows of one cache that never evicts."""
 
@@ -57,8 +67,7 @@ class _Cache:
         self.tree = StemTree()
         self.recency = Recency()
         self.lengths: list[int] = []
-        self.ends: list[tuple[float, int] | None] = []
-        """(when, tokens) of prompts whose keep-alive nobody has taken over yet."""
+        self.ends: list[_End | None] = []
 
 
 class Survey:
@@ -66,7 +75,9 @@ class Survey:
 
     def __init__(self, cells: Sequence[Cell] = (), *, alone: bool = False) -> None:
         for cell in cells:
-            assert cell.refresh or cell.capacity_blocks is None, "from-write lives have no bound"
+            assert cell.capacity_blocks is None or (cell.refresh and not cell.keep_alive), (
+                "lives from the write and keep-alive have no bound"
+            )
         self.cells = list(cells)
         self._from_write = [cell for cell in cells if not cell.refresh]
         self._renewed = [cell for cell in cells if cell.refresh]
@@ -75,6 +86,8 @@ class Survey:
         self._caches: dict[str | None, _Cache] = {}
         self._now_s = 0.0
         self.curve = LruCurve()
+        self.tenant_curves: dict[str, LruCurve] = {}
+        """Where tenants are named."""
         self.ideal = Tally()
         self.tenants: dict[str, Tally] = {}
         self.age_blocks = [0] * (len(AGE_EDGES_S) + 1)
@@ -94,15 +107,20 @@ class Survey:
         cache = self._caches.setdefault(visit.session if self._alone else None, _Cache())
         path = cache.tree.visit(visit.scope, visit.ids)
         known = path.stems[: path.known]
-        runs = self._runs(cache, known, visit)
+        curves = [self.curve] if visit.scored else []
+        if visit.scored and visit.tenant is not None:
+            curves.append(self.tenant_curves.setdefault(visit.tenant, LruCurve()))
+        runs = self._runs(cache, known, visit, curves)
         hits = min(path.known_blocks, visit.usable_blocks)
         size = visit.size
         if visit.scored:
             self.ideal.add(size, hits)
             _of(self.tenants, visit).add(size, hits)
-        if visit.scored and hits and hits * visit.block_tokens > visit.prompt_tokens:
+        excess = hits * visit.block_tokens - visit.prompt_tokens
+        if curves and hits and excess > 0:
             first, blocks, _ = runs[-1]
-            self.curve.shorten(first + blocks - 1, hits * visit.block_tokens - visit.prompt_tokens)
+            for curve in curves:
+                curve.shorten(first + blocks - 1, excess)
         for cell in self._renewed if visit.scored else ():
             found = _found(runs, cell)
             cell.tally.add(size, found)
@@ -120,15 +138,20 @@ class Survey:
         self._now_s = visit.now_s
 
     def finish(self) -> None:
-        """Count the keep-alive requests that still go out until the end of the trace."""
+        """Count the keep-alive requests of prompts that nobody took up again.
+
+        Up to the end of the trace, whose prompts may still come back; all of them where the trace
+        holds whole sessions.
+        """
+        until_s = float("inf") if self._alone else self._now_s
         for cache in self._caches.values():
             for at, end in enumerate(cache.ends):
                 if end is not None:
-                    self._ping(end, self._now_s)
+                    self._ping(end, until_s)
                     cache.ends[at] = None
 
     def _runs(
-        self, cache: _Cache, known: Sequence[Stem], visit: Visit
+        self, cache: _Cache, known: Sequence[Stem], visit: Visit, curves: Sequence[LruCurve]
     ) -> list[tuple[int, int, float]]:
         """(distance of the first, blocks, age) of each known stem, as far as it may be a hit."""
         runs: list[tuple[int, int, float]] = []
@@ -147,7 +170,8 @@ class Survey:
             blocks = min(len(stem.ids), visit.usable_blocks - stem.start)
             if blocks > 0 and visit.scored:
                 age_s = visit.now_s - stem.last_s
-                self.curve.add(offset + stem.start, blocks)
+                for curve in curves:
+                    curve.add(offset + stem.start, blocks)
                 runs.append((offset + stem.start, blocks, age_s))
                 ages[bisect_left(edges, age_s)] += blocks
         if moved:
@@ -161,19 +185,19 @@ class Survey:
         reached = {stem.last_request: stem.stop for stem in known}
         for request, stop in reached.items():
             end = cache.ends[request]
-            # A partial last block is another block once the prompt goes on.
-            if end is not None and cache.lengths[request] - stop <= 1:
+            if end is not None and stop >= end.full_blocks:
                 self._ping(end, visit.now_s)
                 cache.ends[request] = None
-        cache.ends.append((visit.now_s, visit.prompt_tokens) if len(visit.ids) else None)
+        full = min(len(visit.ids), visit.prompt_tokens // visit.block_tokens)
+        kept = full and visit.scored
+        cache.ends.append(_End(visit.now_s, visit.prompt_tokens, full) if kept else None)
 
-    def _ping(self, end: tuple[float, int], until_s: float) -> None:
-        since_s, tokens = end
+    def _ping(self, end: _End, until_s: float) -> None:
         for cell in self._kept:
             assert cell.ttl_s is not None, "nothing to renew where nothing ends"
-            pings = min(cell.keep_alive, int((until_s - since_s) // cell.ttl_s))
+            pings = int(min(cell.keep_alive, (until_s - end.at_s) // cell.ttl_s))
             cell.pings += pings
-            cell.pinged_tokens += pings * tokens
+            cell.pinged_tokens += pings * end.tokens
 
     def _live_from_write(self, stems: Sequence[Stem], known: int, visit: Visit) -> None:
         size = visit.size

@@ -29,6 +29,8 @@ class Visit(NamedTuple):
     session_clock: bool = False
     scored: bool = True
     """Counts in the sums; a request of the warm-up only fills the cache."""
+    output_tokens: int | None = None
+    """Length of the answer, where the trace says."""
 
     @property
     def size(self) -> "Size":
@@ -98,23 +100,24 @@ def visits(
 ) -> Iterator[Visit]:
     """Requests in the order they are taken in, their times never going back within one clock.
 
-    `regroup` makes one block of so many; only full ones are kept then. `split` makes so many of
-    one: prompts that part inside a block of the trace part at its start, which is all that is
-    known, but room is taken and given up by smaller steps. Raises UsageError where a block cannot
-    be cut into that many. `engine_rules` leaves out
-    partial blocks, which engines do not share, and lets no prompt be cached whole: its last token
-    is computed to get logits. The first `warmup_requests` are not scored. A request without a
-    time comes one second after the one before it.
+    `regroup` makes one block of so many; what is left over at the end makes a partial block where
+    the trace counts those. `split` makes so many of one: prompts that part inside a block of the
+    trace part at its start, which is all that is known, but room is taken and given up by smaller
+    steps. `engine_rules` leaves out partial blocks, which engines do not share, and lets no prompt
+    be cached whole: its last token is computed to get logits. The first `warmup_requests` are not
+    scored. A request without a time comes one second after the one before it. Raises UsageError
+    where a block cannot be cut into that many.
     """
     times = Times() if times is None else times
     clocks: dict[str | None, float] = {}
     for number, request in enumerate(requests):
         clock = request.session if request.session_clock else None
-        now_s = clocks.get(clock, 0.0)
+        known_s = clocks.get(clock)  # a clock starts at its first time, be it below zero
+        now_s = 0.0 if known_s is None else known_s
         if request.arrival_s is None:
             now_s += 1.0
             times.missing += 1
-        elif request.arrival_s < now_s:
+        elif known_s is not None and request.arrival_s < known_s:
             times.late += 1
             times.furthest_back_s = max(times.furthest_back_s, now_s - request.arrival_s)
         else:
@@ -122,9 +125,8 @@ def visits(
         clocks[clock] = now_s
         ids, block_tokens = request.block_ids, request.block_tokens
         if regroup > 1:
+            ids = _merged(ids, regroup, partial=len(ids) * block_tokens > request.prompt_tokens)
             block_tokens *= regroup
-            full = request.covered_tokens // block_tokens
-            ids = ids[regroup - 1 :: regroup][:full]
         scope = request.scope
         if split > 1:
             ids, block_tokens = _split(ids, block_tokens, split, request.covered_tokens)
@@ -145,7 +147,16 @@ def visits(
             request.session,
             request.session_clock,
             number >= warmup_requests,
+            request.output_tokens,
         )
+
+
+def _merged(ids: BlockIds, size: int, *, partial: bool) -> BlockIds:
+    """Blocks named by the last of those they are made of, which stands for all before it."""
+    merged = ids[size - 1 :: size]
+    if partial and len(ids) % size:
+        merged = np.append(merged, ids[-1:])
+    return merged
 
 
 def _split(ids: BlockIds, block_tokens: int, parts: int, covered: int) -> tuple[BlockIds, int]:

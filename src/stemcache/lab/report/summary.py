@@ -5,7 +5,7 @@ from typing import Any
 from stemcache.lab.report.parts import Piece
 from stemcache.lab.report.wording import count, lasting, percent, points
 
-__all__ = ["facts", "lead"]
+__all__ = ["facts", "lead", "nothing_found"]
 
 
 def lead(answer: dict[str, Any]) -> list[Piece]:
@@ -14,14 +14,24 @@ def lead(answer: dict[str, Any]) -> list[Piece]:
     if ideal is None:
         return [Piece(f"The trace has no prompt {unit}, so there is no hit rate to tell.")]
     if not ideal:
-        return [Piece("No prompt begins as an earlier one does: no cache of prefixes will help.")]
+        return [Piece(nothing_found(answer))]
     said = [Piece("A cache without a bound finds "), Piece(percent(ideal), strong=True)]
     said.append(Piece(f" of the {unit}, the ideal"))
-    clauses = [*_of_lru(answer), *_needed(answer, ideal)]
+    clauses = [*_of_lru(answer), *_needed(answer)]
     for number, (before, figure, after) in enumerate(clauses):
         opening = "; lru " if number == 0 else " and " if number == len(clauses) - 1 else ", "
         said += [Piece(opening + before), Piece(figure, strong=True), Piece(after)]
     return [*said, *_below_optimum(answer), Piece(".")]
+
+
+def nothing_found(answer: dict[str, Any]) -> str:
+    """Why the ideal is zero."""
+    if not answer["blocks"]:
+        size = f"{answer['block_size']} {answer['unit']}"
+        return f"No prompt is as long as a block of {size}: try smaller blocks."
+    if answer["distinct_blocks"] == answer["blocks"]:
+        return "No prompt begins as an earlier one does: no cache of prefixes will help."
+    return "Prompts share beginnings, but none of those that count found one."
 
 
 def facts(answer: dict[str, Any]) -> list[tuple[str, str]]:
@@ -64,16 +74,13 @@ def _of_lru(answer: dict[str, Any]) -> list[tuple[str, str, str]]:
     return [("finds ", percent(row["token_hit_rate"]), f" with {_size(answer, row)}")]
 
 
-def _needed(answer: dict[str, Any], ideal: float) -> list[tuple[str, str, str]]:
-    curve = answer["lru_curve"]
-    pairs = list(zip(curve["capacity_blocks"], curve["token_hit_rate"], strict=True))
+def _needed(answer: dict[str, Any]) -> list[tuple[str, str, str]]:
     said: list[tuple[str, str, str]] = []
-    for share in (0.5, 0.95):
-        needed = [blocks for blocks, rate in pairs if rate is not None and rate >= share * ideal]
-        if needed:
+    for need in answer["lru_needs"]:
+        if need["capacity_blocks"] is not None:
             verb = "reaches " if not said else ""
-            size = _size(answer, {"capacity_blocks": needed[0]})
-            said.append((f"{verb}{share:.0%} of the ideal with ", size, ""))
+            size = _size(answer, need)
+            said.append((f"{verb}{need['share_of_ideal']:.0%} of the ideal with ", size, ""))
     return said
 
 
