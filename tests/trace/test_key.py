@@ -1,11 +1,12 @@
 import os
 import stat
+import sys
 from pathlib import Path
 
 import pytest
 
 from stemcache.errors import UsageError
-from stemcache.trace.key import load_key, passing_key
+from stemcache.trace.key import check_key_apart, load_key, passing_key
 
 
 def refusal(path: Path) -> str:
@@ -87,3 +88,59 @@ def test_a_key_is_not_shown(tmp_path: Path) -> None:
     """Not even in a log of values."""
     loaded = load_key(tmp_path / "key")
     assert repr(loaded) == "LoadedKey(created=True)"
+
+
+def apart(path: Path, *, source: str = "none", target: str = "none") -> str:
+    """What is said of a key file beside a trace that is read and one that is written."""
+    before = sorted(path.parent.iterdir())
+    with pytest.raises(UsageError) as caught:
+        check_key_apart(path, source=source, target=target)
+    assert sorted(path.parent.iterdir()) == before
+    return str(caught.value).replace(str(path.parent), "DIR")
+
+
+def test_a_key_is_no_trace(tmp_path: Path) -> None:
+    """Neither one that is read nor one that is written, by whatever name."""
+    key = tmp_path / "key"
+    load_key(key)
+    (tmp_path / "soft").symlink_to(key)
+    (tmp_path / "hard").hardlink_to(key)
+    for name in ("key", "soft", "hard", "../" + tmp_path.name + "/key"):
+        other = f"{tmp_path}/{name}"
+        assert apart(key, target=other) == (
+            "DIR/key from --key is the file that the trace is written to; "
+            "give the key a file of its own"
+        )
+        assert apart(key, source=other) == (
+            "DIR/key from --key is the file that the trace is read from; "
+            "give the key a file of its own"
+        )
+        assert "is the file that" in apart(tmp_path / name, target=str(key))
+    check_key_apart(key, source=str(tmp_path / "a"), target=str(tmp_path / "b"))
+    check_key_apart(key, source="-", target="-")
+
+
+def test_a_key_that_is_to_be_made_is_no_trace_either(tmp_path: Path) -> None:
+    """Nothing is there yet, and a link leads to nothing."""
+    (tmp_path / "link").symlink_to(tmp_path / "made")
+    for name in ("made", "link", "./made"):
+        assert "written to" in apart(tmp_path / "made", target=f"{tmp_path}/{name}")
+        assert "written to" in apart(tmp_path / name, target=f"{tmp_path}/made")
+
+
+def test_a_key_that_standard_output_goes_to_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As behind `>>`, and `<`."""
+    key = tmp_path / "key"
+    load_key(key)
+    with key.open("a") as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        said = apart(key, target="-")
+        monkeypatch.undo()
+    assert "written to" in said
+    with key.open() as stream:
+        monkeypatch.setattr(sys, "stdin", stream)
+        said = apart(key, source="-")
+        monkeypatch.undo()
+    assert "read from" in said

@@ -1,6 +1,7 @@
 import gzip
 import io
 import json
+import os
 import stat
 import sys
 from collections.abc import Iterator
@@ -163,3 +164,64 @@ def test_many_lines_are_written_in_pieces(tmp_path: Path) -> None:
     assert [msgspec.json.decode(line)["timestamp"] for line in lines] == [
         1000 * i for i in range(40)
     ]
+
+
+def test_a_full_disk_behind_a_device_is_told() -> None:
+    """Whether or not it is forced."""
+    for force in (False, True):
+        with pytest.raises(UsageError) as caught:
+            write_trace(TWO, "/dev/full", force=force)
+        assert str(caught.value) == (
+            "cannot write /dev/full: No space left on device; check the directory and its space"
+        )
+
+
+def test_a_pipe_is_written_through(tmp_path: Path) -> None:
+    """By its name, also where a link leads to one that has none, as `/dev/stdout` does."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert write_trace(TWO, str(pipe)) == 2
+    assert os.read(reader, 2**16) == b"".join(map(encode_line, TWO))
+    os.close(reader)
+    assert list(tmp_path.iterdir()) == [pipe]
+    read_end, write_end = os.pipe()
+    assert write_trace(TWO, f"/dev/fd/{write_end}") == 2
+    assert os.read(read_end, 2**16) == b"".join(map(encode_line, TWO))
+    os.close(read_end)
+    with pytest.raises(BrokenPipeError):  # for the command line to end quietly
+        write_trace(TWO, f"/dev/fd/{write_end}")
+    os.close(write_end)
+
+
+def test_an_open_file_is_not_replaced_under_its_owner(tmp_path: Path) -> None:
+    """Whoever has it open would go on with one that is gone."""
+    with (tmp_path / "t").open("wb") as stream:
+        name = f"/dev/fd/{stream.fileno()}"
+        for force in (False, True):
+            with pytest.raises(UsageError) as caught:
+                write_trace(TWO, name, force=force)
+            assert str(caught.value) == (
+                f"{name} names a file that is open already; use - for standard output"
+            )
+    assert (tmp_path / "t").read_bytes() == b""
+
+
+def test_a_closed_standard_output_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As behind `>&-`."""
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(UsageError) as caught:
+        write_trace(TWO, "-")
+    assert str(caught.value) == ("standard output is closed; give the name of a file to write")
+
+
+def test_what_cannot_be_written_to_is_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A directory that is somebody else's, and a disk."""
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert refusal(tmp_path / "t") == (
+        "DIR/t is in a directory that cannot be written to; choose another"
+    )
+    monkeypatch.setattr(Path, "is_block_device", lambda _: True)
+    assert refusal(tmp_path / "t") == "DIR/t is a disk; give the name of a file to write"

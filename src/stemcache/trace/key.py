@@ -3,13 +3,15 @@
 import os
 import secrets
 import stat
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from stemcache.errors import UsageError
 from stemcache.trace.anonymize import KEY_BYTES
 
-__all__ = ["LoadedKey", "load_key", "passing_key"]
+__all__ = ["LoadedKey", "check_key_apart", "load_key", "passing_key"]
 
 _LARGEST_BYTES = 2**16
 """A key file of more is some other file."""
@@ -30,6 +32,36 @@ class LoadedKey:
 def passing_key() -> bytes:
     """A random key, to be forgotten."""
     return secrets.token_bytes(KEY_BYTES)
+
+
+def check_key_apart(path: Path, *, source: str, target: str) -> None:
+    """Raise UsageError where a trace is to be read from, or written to, the key file itself.
+
+    By whatever name, also where neither is there yet. Writes nothing.
+    """
+    for trace, stream, what in (
+        (target, sys.stdout, "written to"),
+        (source, sys.stdin, "read from"),
+    ):
+        if _holds(stream, path) if trace == "-" else _one_file(path, Path(trace)):
+            raise UsageError(
+                f"{path} from --key is the file that the trace is {what}; "
+                "give the key a file of its own"
+            )
+
+
+def _one_file(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)
+    except (OSError, ValueError):  # one is not there; what it would become may be the other
+        return os.path.realpath(path) == os.path.realpath(other)
+
+
+def _holds(stream: IO[str] | None, path: Path) -> bool:
+    try:
+        return stream is not None and os.path.samestat(os.fstat(stream.fileno()), path.stat())
+    except (OSError, ValueError):  # no such file, or a stream of a test that is none
+        return False
 
 
 def load_key(path: Path) -> LoadedKey:

@@ -25,6 +25,7 @@ from stemcache.trace.times import milliseconds
 __all__ = ["check_target", "encode_line", "write_trace"]
 
 _FLUSH_BYTES = 2**18
+_OPEN_FILES = ("/dev/fd/", "/dev/stderr", "/dev/stdout", "/proc/")
 
 
 def encode_line(request: TraceRequest, *, unit: Unit = "tokens") -> bytes:
@@ -101,44 +102,64 @@ def check_target(path: str, *, force: bool, source: str | None) -> None:
     """Raise UsageError where a trace must not be written, before anything long is begun."""
     if path == "-":
         return
-    target = Path(os.path.realpath(path))
+    target = Path(path)
     if source is not None and source != "-" and _same(target, Path(source)):
         raise UsageError(f"{path} is the trace that is read; write to another file")
     if target.is_dir():
         raise UsageError(f"{path} is a directory; give the name of a file to write")
+    if target.is_block_device():
+        raise UsageError(f"{path} is a disk; give the name of a file to write")
+    if _writes_through(target):
+        return
+    if path.startswith(_OPEN_FILES):
+        raise UsageError(f"{path} names a file that is open already; use - for standard output")
     if target.is_file() and not force:
         raise UsageError(f"{path} exists; give another name, or --force to write over it")
-    if not target.parent.is_dir():
+    directory = Path(os.path.realpath(target)).parent
+    if not directory.is_dir():
         raise UsageError(f"{path} is in a directory that does not exist; make it first")
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise UsageError(f"{path} is in a directory that cannot be written to; choose another")
 
 
 def _same(target: Path, source: Path) -> bool:
     return target.is_file() and source.is_file() and target.samefile(source)
 
 
+def _writes_through(target: Path) -> bool:
+    """Whether it is a pipe or a device, where nothing can be put in its place."""
+    return target.exists() and not target.is_file()
+
+
 @contextmanager
 def _target(path: str, *, force: bool, source: str | None) -> Iterator[BinaryIO]:
     check_target(path, force=force, source=source)
     if path == "-":
+        if sys.stdout is None:
+            raise UsageError("standard output is closed; give the name of a file to write")
         yield sys.stdout.buffer
         return
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():  # a pipe or a device: nothing to put in its place
-        with target.open("wb") as stream:
-            yield stream
-        return
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        with beside.open("xb") as stream:
-            yield stream
-        check_target(path, force=force, source=source)
-        beside.replace(target)
+        if _writes_through(Path(path)):
+            # By the name as it is given: that of `/dev/stdout` leads to a pipe, which has none.
+            with Path(path).open("wb") as stream:
+                yield stream
+            return
+        target = Path(os.path.realpath(path))
+        beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+        try:
+            with beside.open("xb") as stream:
+                yield stream
+            check_target(path, force=force, source=source)
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
+    except BrokenPipeError:
+        raise  # whoever read it has left, which is no failure
     except OSError as error:
         raise UsageError(
             f"cannot write {path}: {error.strerror or error}; check the directory and its space"
         ) from error
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _compressor(path: str) -> _Compressor:
