@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 
@@ -7,6 +8,10 @@ from click.testing import CliRunner
 
 from stemcache import __version__
 from stemcache.cli.main import main, stemcache
+from stemcache.errors import UsageError
+from tests.trace.traces import DATA
+
+TRACE = DATA / "mooncake.jsonl"
 
 
 def test_the_version_is_the_packages() -> None:
@@ -100,3 +105,67 @@ def test_a_reader_that_has_left_is_no_error_to_tell() -> None:
     )
     assert done.stdout.strip() in {"0", "141"}
     assert done.stderr == ""
+
+
+COMMANDS = (
+    "trace convert {trace} -",
+    "trace convert {trace} /dev/stdout",
+    "trace info {trace}",
+    "trace info {trace} --output-format json",
+    "simulate {trace} --capacity 4",
+    "completion bash",
+    "--help",
+)
+
+
+def shell(line: str) -> "subprocess.CompletedProcess[str]":
+    """A line for a shell in which `$S` is `stemcache`."""
+    return subprocess.run(
+        ["/bin/bash", "-c", line],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "S": f"{sys.executable} -m stemcache"},
+    )
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_full_disk_behind_standard_output_is_told_in_a_line(command: str) -> None:
+    """Whatever was to be written, with what to do and without a traceback."""
+    done = shell(f"$S {command.format(trace=TRACE)} > /dev/full")
+    assert done.returncode == 2
+    assert "No space left on device" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("stemcache: cannot write ")
+
+
+def test_a_full_disk_behind_standard_error_ends_as_it_would_have() -> None:
+    """There is nobody to tell."""
+    assert shell("$S trace info none.jsonl 2> /dev/full").returncode == 2
+    assert shell(f"$S trace info {TRACE} 2> /dev/full").returncode == 0
+
+
+def test_errors_of_other_origins_are_not_taken_for_a_full_disk(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A mistake of ours shows where it was made."""
+    for error in (OSError(28, "No space left", "some-file"), OSError(99, "Cannot assign")):
+
+        def failing(error: OSError = error) -> None:
+            raise error
+
+        command = click.Command("failing", callback=failing)
+        monkeypatch.setitem(stemcache.commands, "failing", command)
+        monkeypatch.setattr("sys.argv", ["stemcache", "failing"])
+        with pytest.raises(OSError, match=r"No space left|Cannot assign"):
+            main()
+
+
+def test_a_message_is_safe_to_print(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It may quote the name of a file that somebody else named."""
+    assert ended(monkeypatch, UsageError("no file \x1b[2J\u202e\n\udcff; give another")) == 2
+    assert capsys.readouterr().err == (
+        "stemcache: no file \\x1b[2J\\u202e\\n\\udcff; give another\n"
+    )

@@ -1,6 +1,11 @@
 """`stemcache`: the group of commands, and the script that completes them in a shell."""
 
+import errno
+import os
 import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from typing import Literal
 
@@ -8,6 +13,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from stemcache import __version__
+from stemcache.cli.printable import printable
 from stemcache.errors import StemcacheError
 
 __all__ = ["main", "stemcache"]
@@ -22,6 +28,12 @@ _COMMANDS = {
 }
 """Where each command is; its function has the command's name. Read when it is asked for, so that
 one command does not wait for what another needs."""
+
+_WRITING = frozenset(
+    {errno.EAGAIN, errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC}
+)
+"""What a stream says that takes no more: a full disk, a quota, a closed descriptor."""
+_LONGEST_MESSAGE = 4096
 
 
 class _Commands(click.Group):
@@ -76,28 +88,61 @@ def completion(shell: Literal["bash", "zsh", "fish"]) -> None:
 def main() -> None:
     """Run the command line.
 
-    Exit codes: 0; 1 for findings; 2 for what the user can put right; 130 after ^C; 141 when
-    whoever read the output has left.
+    Exit codes: 0; 1 for findings; 2 for what the user can put right, a full disk behind stdout
+    among it; 130 after ^C; 141 when whoever read the output has left.
     """
     out = sys.stdout
     try:
         code = stemcache.main(prog_name="stemcache", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # not at the interpreter's end, where it can only be muttered about
     except click.ClickException as error:
-        error.show()
+        _tell(error.show)
         code = 2
     except StemcacheError as error:
-        click.echo(f"stemcache: {error}", err=True)
+        _say(str(error))
         code = 2
     except (KeyboardInterrupt, click.Abort):
-        click.echo("stemcache: interrupted", err=True)
+        _say("interrupted")
         code = 130
-    except SystemExit:
+    except BrokenPipeError:
+        code = 141
+    except OSError as error:
+        if error.filename is not None or error.errno not in _WRITING:
+            raise
+        _say(f"cannot write the answer: {error.strerror}; send it where there is room")
+        code = 2
+    except SystemExit as ending:
         # When nobody reads stdout any more, click puts something silent in its place and exits
         # with a 1, which would mean findings.
-        if sys.stdout is out:
-            raise
-        code = 141
+        code = ending.code if sys.stdout is out else 141
+    finally:
+        _let_go()
     sys.exit(code)
+
+
+def _say(message: str) -> None:
+    # A message may quote a file's name, which may hold anything.
+    line = printable(message, most_characters=_LONGEST_MESSAGE)
+    _tell(partial(click.echo, f"stemcache: {line}", err=True))
+
+
+def _tell(say: Callable[[], None]) -> None:
+    with suppress(OSError):  # a full disk behind stderr, where there is nobody left to tell
+        say()
+
+
+def _let_go() -> None:
+    """Write out what the streams hold; where that fails, drop it, or Python tries again at exit."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            with suppress(OSError, ValueError):
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, stream.fileno())
+                os.close(nowhere)
 
 
 if __name__ == "__main__":
