@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from stemcache.cli.main import stemcache
+from stemcache.trace.key import load_key
 from stemcache.trace.record import TraceRequest
 from tests.cli.trace_runs import fails, run
 from tests.trace.traces import DATA, read, same, shared_blocks, write_lines
@@ -32,7 +33,19 @@ def test_every_trace_converts_to_one_that_says_the_same(name: str, tmp_path: Pat
     source, target = DATA / f"{name}.jsonl", tmp_path / "out.jsonl.gz"
     done = run("convert", source, target)
     count = len(read(source))
-    assert done == (0, "", f"wrote {count} requests to {target}\n")
+    assert (done.code, done.out) == (0, "")
+    first, *others = done.err.splitlines()
+    assert first == f"wrote {count} requests to {target}"
+    assert others == (
+        [
+            (
+                "this is not anonymised: tenants and sessions are named, and prompts can be "
+                "guessed from their ids; to share it, use stemcache trace anonymize"
+            )
+        ]
+        if name == "bodies"
+        else []
+    )
     assert target.read_bytes().startswith(b"\x1f\x8b")
     assert all(map(same, read(target), read(source)))
 
@@ -107,8 +120,12 @@ def test_a_trace_is_sorted_if_asked_for(tmp_path: Path) -> None:
             ["--sort"],
             (
                 "--sort compares times, but sessions of this trace have clocks of their own; "
-                "add --multiplex"
+                "use --multiplex, which sorts them"
             ),
+        ),
+        (
+            ["--sort", "--multiplex", "2"],
+            "--multiplex gives requests in order of time; leave --sort out",
         ),
     ],
 )
@@ -246,3 +263,75 @@ def test_help_has_examples() -> None:
         done = run(*arguments)
         assert done.code == 0
         assert "Examples:" in done.out
+
+
+def test_sorting_without_times_is_told(tmp_path: Path) -> None:
+    """It would do nothing."""
+    path = write_lines(tmp_path / "in", [{"input_length": 0, "hash_ids": []}])
+    assert fails("convert", path, tmp_path / "out", "--sort") == (
+        "stemcache: --sort compares times, but this trace has none; leave it out"
+    )
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "sessions",
+            (
+                "--keep-sessions does nothing where times count from sessions' starts: they are "
+                "kept; leave it out"
+            ),
+        ),
+        ("mooncake", "--keep-sessions does nothing: no request has a session; leave it out"),
+    ],
+)
+def test_keeping_sessions_is_refused_where_it_does_nothing(
+    name: str, message: str, tmp_path: Path
+) -> None:
+    """And nothing is written."""
+    said = fails("anonymize", DATA / f"{name}.jsonl", tmp_path / "out", "--keep-sessions")
+    assert said == f"stemcache: {message}"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_key_is_not_written_over_with_the_trace(there: bool, tmp_path: Path) -> None:  # noqa: FBT001
+    """Nor made where the trace is to go; forcing changes nothing."""
+    key = tmp_path / "key"
+    if there:
+        load_key(key)
+    before = key.read_bytes() if there else None
+    said = fails("anonymize", DATA / "bodies.jsonl", key, "--key", key, "--force")
+    assert said == (
+        f"stemcache: {key} from --key is the file that the trace is written to; "
+        "give the key a file of its own"
+    )
+    assert (key.read_bytes() if key.exists() else None) == before
+    assert len(list(tmp_path.iterdir())) == there
+
+
+def test_a_key_is_made_only_where_the_trace_can_be_written(tmp_path: Path) -> None:
+    """A refused output leaves no stray key, nor does a trace that is none."""
+    kept = tmp_path / "kept"
+    kept.write_text("kept")
+    for source, target in (
+        (DATA / "bodies.jsonl", kept),
+        (DATA / "bodies.jsonl", tmp_path / "none" / "out"),
+        (tmp_path / "none", tmp_path / "out"),
+        (kept, tmp_path / "out"),
+    ):
+        assert fails("anonymize", source, target, "--key", tmp_path / "key").startswith("stemcache")
+        assert list(tmp_path.iterdir()) == [kept]
+
+
+def test_names_of_files_are_safe_to_print(tmp_path: Path) -> None:
+    """Those of the output and of a key."""
+    done = run(
+        "anonymize", DATA / "mooncake.jsonl", tmp_path / "o\x1bo", "--key", tmp_path / "k\nk"
+    )
+    assert done.err == (
+        f"made the key file {tmp_path}/k\\nk; keep it secret\n"
+        f"wrote 5 requests to {tmp_path}/o\\x1bo\n"
+    )

@@ -110,9 +110,19 @@ def test_figures_come_as_json(tmp_path: Path) -> None:
         "span_s": 30.5,
         "requests_per_s": 4 / 30.5,
         "out_of_order": 0,
+        "joined_lines": 0,
         "skipped_lines": 2,
         "problems": [
             {"line": 5, "reason": "the JSON ends early"},
             {"line": 6, "reason": "the JSON ends early"},
         ],
     }
+
+
+def test_a_files_name_is_safe_to_print(tmp_path: Path) -> None:
+    """Also one that is not UTF-8, for people and for programs."""
+    line = (DATA / "mooncake.jsonl").read_text().splitlines()[0]
+    path = write_lines(tmp_path / "t\x1b[2J\u202e\n\udcff", [line])
+    assert rows(path)["trace"].endswith(r"/t\x1b[2J\u202e\n\udcff")
+    told = json.loads(run("info", path, "--output-format", "json").out)["trace"]
+    assert told == str(path).replace("\udcff", r"\udcff")

@@ -24,15 +24,15 @@ def command(*, trace: str, reading: Reading, other: int) -> None:
 
 def test_the_flags_arrive_as_one_value() -> None:
     """Beside the command's own."""
-    path = str(DATA / "bailian.jsonl")
-    flags = ["--format", "bailian", "--block-size", "16", "--chain-ids", "--skip-bad-lines"]
+    path = str(DATA / "mooncake.jsonl")
+    flags = ["--format", "mooncake", "--block-size", "512", "--chain-ids", "--skip-bad-lines"]
     done = CliRunner().invoke(command, [path, *flags, "--other", "7"])
     assert done.stdout == (
-        "4 bailian 7 Reading(format='bailian', skip_bad_lines=True, block_tokens=16, "
+        "5 mooncake 7 Reading(format='mooncake', skip_bad_lines=True, block_tokens=512, "
         "tokenizer=None, chain_ids=True)\n"
     )
     done = CliRunner().invoke(command, [path])
-    assert done.stdout == f"4 bailian 1 {Reading()}\n"
+    assert done.stdout == f"5 mooncake 1 {Reading()}\n"
 
 
 def test_an_unknown_format_is_told() -> None:
@@ -87,3 +87,23 @@ def test_help_says_where_characters_come_from() -> None:
     assert "[default: characters]" in " ".join(
         CliRunner().invoke(command, ["--help"]).output.split()
     )
+
+
+def test_lines_of_one_session_are_told(tmp_path: Path) -> None:
+    """They count as one, which whoever wrote them need not have meant."""
+    lines = (DATA / "sessions.jsonl").read_text().splitlines()
+    for again, said in (
+        (1, "1 line has the id of a session of an earlier line, and went on with it: "),
+        (3, "3 lines have the id of a session of an earlier line, and went on with it: "),
+    ):
+        path = write_lines(tmp_path / "t", [*lines, *[lines[0]] * again])
+        done = CliRunner().invoke(command, [str(path)])
+        assert done.stderr == f"{said}their ids are of one scope, their times on one clock\n"
+
+
+def test_names_of_skipped_lines_files_are_safe_to_print(tmp_path: Path) -> None:
+    """Whatever the file is called."""
+    good = (DATA / "mooncake.jsonl").read_text().splitlines()[0]
+    path = write_lines(tmp_path / "t\x1b[2J\u202e\nu", [good, "{"])
+    done = CliRunner().invoke(command, [str(path), "--skip-bad-lines"])
+    assert done.stderr.splitlines()[0].endswith("/t\\x1b[2J\\u202e\\nu:")

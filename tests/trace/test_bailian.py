@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from stemcache.trace import bailian
-from tests.trace.traces import DATA, read, refusal, shared_blocks, write_lines
+from tests.trace.traces import DATA, read, refusal, same, shared_blocks, write_lines
 
 
 def line(chat: int, parent: int = -1, **fields: Any) -> dict[str, Any]:
@@ -63,7 +63,10 @@ def test_a_record_of_another_trace_is_told(tmp_path: Path) -> None:
         ({"input_length": 64}, "2 block ids for 64 tokens at 16 a block, which takes 4"),
         ({"timestamp": "x"}, "timestamp: expected `float | null`, got `str`"),
         ({"timestamp": -1e13}, "timestamp is too large for a time"),
-        ({"parent_chat_id": {}}, "parent_chat_id: expected `int | str | null`, got `object`"),
+        (
+            {"parent_chat_id": {}},
+            "parent_chat_id: expected `int | float | str | null`, got `object`",
+        ),
     ],
 )
 def test_a_field_that_cannot_be_is_told(
@@ -72,3 +75,16 @@ def test_a_field_that_cannot_be_is_told(
     """By the line and what is wrong."""
     path = write_lines(tmp_path / "t", [line(1), line(2, **fields)])
     assert refusal(path).startswith(f"t, line 2: {reason}; ")
+
+
+def test_whole_numbers_may_be_written_as_floats(tmp_path: Path) -> None:
+    """As tables write a column that has gaps, such as that of parents."""
+    lines = [line(1), line(2, parent_chat_id=1)]
+    floats = [
+        one | {name: float(one[name]) for name in one if name.endswith(("_id", "_length"))}
+        for one in lines
+    ]
+    path = write_lines(tmp_path / "t", floats)
+    expected = read(write_lines(tmp_path / "u", lines))
+    assert all(map(same, read(path), expected))
+    assert expected[1].session == "1"

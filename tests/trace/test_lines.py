@@ -1,7 +1,11 @@
+import itertools
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stemcache.trace.lines import Line, numbered_lines
+from stemcache.trace.lines import EndlessLineError, Line, numbered_lines
 
 
 def split(data: bytes, cuts: list[int]) -> list[bytes]:
@@ -60,3 +64,31 @@ def test_nothing_gives_no_lines() -> None:
     assert list(numbered_lines([])) == []
     assert list(numbered_lines([b""])) == []
     assert list(numbered_lines([b"\n \n\t\r\n"])) == []
+
+
+def pulled(chunks: list[bytes], taken: list[bytes]) -> Iterator[bytes]:
+    """The chunks, and which of them were asked for."""
+    for chunk in chunks:
+        taken.append(chunk)
+        yield chunk
+
+
+def test_a_line_beyond_the_bound_is_told_before_its_end_is_looked_for() -> None:
+    """Who stops there reads no further, so that a device without an end stops too."""
+    taken: list[bytes] = []
+    lines = numbered_lines(
+        pulled([b"ab\n", b"x" * 4, b"x" * 4, b"x", b"\nc"], taken), max_line_bytes=5
+    )
+    assert next(lines) == Line(1, b"ab")
+    assert next(lines) == Line(2, None)
+    assert len(taken) == 3
+    assert list(lines) == [Line(3, b"c")]
+
+
+def test_a_line_that_never_ends_is_given_up() -> None:
+    """Whoever passes over long lines must end, too."""
+    lines = numbered_lines(itertools.repeat(b"0" * 8), max_line_bytes=5, endless_bytes=64)
+    assert next(lines) == Line(1, None)
+    with pytest.raises(EndlessLineError) as caught:
+        next(lines)
+    assert caught.value.number == 1

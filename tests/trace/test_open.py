@@ -119,6 +119,42 @@ def test_a_trace_without_a_request_is_told(tmp_path: Path) -> None:
                 "give another file"
             ),
         ),
+        (
+            {"hash_ids": [1]},
+            (
+                "it is of no known format: it has hash_ids, but neither input_length nor chat_id; "
+                "give another file"
+            ),
+        ),
+        (
+            {"requests": [{"custom_id": "a"}]},
+            (
+                "it is of no known format: it has requests, but not those of a coding session "
+                "with an id; give another file"
+            ),
+        ),
+        (
+            {"messages": "text"},
+            "it is of no known format: messages is no list; give another file",
+        ),
+        (
+            {"body": {"prompt": 3}},
+            (
+                "it is of no known format: body.prompt is neither a text nor a list; "
+                "give another file"
+            ),
+        ),
+        (
+            {"request": {"body": '{"input": "text"}'}},
+            (
+                "it is of no known format: request.body.input stands without a model; "
+                "give another file"
+            ),
+        ),
+        (
+            b'{"tenant":"\\ud800"}',
+            "a text holds half of a surrogate pair, which is no character; mend the line",
+        ),
         ([GOOD], "it holds an array, not an object; write one JSON object a line"),
         (3.5, "it holds a number, not an object; write one JSON object a line"),
         (None, "it holds null, not an object; write one JSON object a line"),
@@ -155,6 +191,16 @@ def test_a_first_line_of_no_format_is_told(first: object, message: str, tmp_path
         ('{"a": NaN}', "not JSON: invalid character (byte 6)"),
         ('{"hash_ids": [Infinity]}', "not JSON: invalid character (byte 14)"),
         (b'{"scope": "\xff\xfe"}', "the text is not UTF-8"),
+        (b'{"scope": "\\ud800"}', "a text holds half of a surrogate pair, which is no character"),
+        (
+            b'{"scope": "\\uDBff", "and": "more behind it"}',
+            "a text holds half of a surrogate pair, which is no character",
+        ),
+        (
+            b'{"scope": "\\udc00"}',
+            "a text holds half of a surrogate pair, which is no character",
+        ),
+        (b'{"scope": "\\ud83d\\ude80', "the JSON ends early"),
         ("[1]", "it holds an array, not an object"),
         ("17", "it holds a number, not an object"),
         ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", "the JSON nests too deep"),
@@ -272,6 +318,10 @@ def test_options_that_would_do_nothing_are_told() -> None:
     assert refusal(DATA / "bodies.jsonl", chain_ids=True) == (
         "--chain-ids is for hash traces, but bodies.jsonl is a log of bodies; leave it out"
     )
+    assert refusal(DATA / "bailian.jsonl", chain_ids=True) == (
+        "--chain-ids does nothing for bailian.jsonl, a trace of bailian, whose ids are always "
+        "chained; leave it out"
+    )
 
 
 def test_formats_do_not_mix(tmp_path: Path) -> None:
@@ -373,3 +423,32 @@ def test_the_first_request_waits_for_nothing(tmp_path: Path) -> None:
             1, 2, block_tokens=512, prompt_tokens=600, output_tokens=1, arrival_s=0.001
         )
         assert same(next(iter(reader)), expected)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_file_without_a_lines_end_is_given_up(
+    pack: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the longest line, or, if such lines are skipped, at a bound that is said."""
+    path = tmp_path / "t"
+    path.write_bytes(pack(json.dumps(GOOD).encode() + b"\n" + bytes(2**23)))
+    tight = functools.partial(numbered_lines, max_line_bytes=2**20, endless_bytes=2**22)
+    monkeypatch.setattr(opening, "numbered_lines", tight)
+    with open_trace(path) as reader:
+        with pytest.raises(UsageError, match="line 2: the line is longer than 256 MiB"):
+            list(reader)
+        assert reader.bytes_total is not None
+    assert (
+        refusal(path, on_bad="skip") == "t, line 2: no line ends within 4 GiB; give a file of lines"
+    )
+
+
+def test_a_device_without_an_end_is_read_to_the_bound_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As `/dev/zero` is."""
+    tight = functools.partial(numbered_lines, max_line_bytes=2**20, endless_bytes=2**22)
+    monkeypatch.setattr(opening, "numbered_lines", tight)
+    for on_bad, said in (("stop", "longer than"), ("skip", "no line ends within")):
+        with pytest.raises(UsageError, match=said):
+            read(Path("/dev/zero"), on_bad=on_bad)

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from stemcache.trace.open import open_trace
 from tests.trace.traces import DATA, read, refusal, request_of, same, write_lines
 
 
@@ -129,3 +130,52 @@ def test_chaining_works_on_sessions_too(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "t", [session(entry(0.0, 1, 3), entry(1.0, 2, 2))])
     one, two = read(path, chain_ids=True)
     assert not set(one.block_ids.tolist()) & set(two.block_ids.tolist())
+
+
+def test_whole_numbers_may_be_written_as_floats(tmp_path: Path) -> None:
+    """Lengths and block sizes; fractions are told with their place."""
+    plain = session(entry(0.0, 1, 1))
+    floats = session(entry(0.0, 1, 1) | {"in": 4.0, "out": 5.0}, block_size=4.0)
+    one, other = read(write_lines(tmp_path / "t", [plain, floats]))
+    assert same(one, other)
+    bad = session(entry(0.0, 1, 1) | {"out": 5.5})
+    assert refusal(write_lines(tmp_path / "t", [plain, bad])).startswith(
+        "t, line 2: requests[0].out is a fraction, where a whole number belongs; "
+    )
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        [],
+        [{"t": 1.0, "requests": [{"t": 1.0, "requests": [entry(0.0, 1, 1)]}]}],
+        [{"t": 1.0, "requests": []}],
+    ],
+)
+def test_a_session_is_told_by_its_form_not_by_its_first_request(
+    first: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    """It may have none, or sub-agents' of sub-agents' only."""
+    lines: list[dict[str, Any]] = [
+        {"id": "a", "block_size": 4, "requests": first},
+        {"id": "b", "block_size": 4, "requests": [entry(0.0, 1, 1)]},
+    ]
+    with open_trace(write_lines(tmp_path / "t", lines)) as reader:
+        assert reader.format == "sessions"
+        assert {one.session for one in reader} >= {"b"}
+
+
+def test_lines_of_one_session_are_counted(tmp_path: Path) -> None:
+    """They are one session; a line without requests is no part of any."""
+    lines = [
+        session(entry(0.0, 1, 2)),
+        session(entry(0.0, 1, 2), id="s2"),
+        session(entry(5.0, 1, 3)),
+        session(),
+        session(entry(9.0, 1, 3)),
+    ]
+    with open_trace(write_lines(tmp_path / "t", lines)) as reader:
+        requests = list(reader)
+        assert reader.joined_lines == 2
+    assert [one.session for one in requests] == ["s1", "s2", "s1", "s1"]
+    assert [one.scope for one in requests] == ["s1", "s2", "s1", "s1"]

@@ -1,17 +1,19 @@
 """`stemcache trace`: look at traces, turn them into stemcache's form, take the content out."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
 import click
 
 from stemcache.cli.multiplex_options import multiplex_options
+from stemcache.cli.printable import printable
 from stemcache.cli.trace_info import info_json, info_lines
 from stemcache.cli.trace_options import Reading, trace_options
 from stemcache.errors import UsageError
 from stemcache.trace.anonymize import Anonymizer
-from stemcache.trace.key import load_key, passing_key
+from stemcache.trace.bodies.reader import BODIES
+from stemcache.trace.key import check_key_apart, load_key, passing_key
 from stemcache.trace.multiplex import Mix, multiplex
 from stemcache.trace.record import TraceRequest
 from stemcache.trace.reshape import Reshape, in_time_order
@@ -106,6 +108,9 @@ def convert(
 ) -> None:
     """Write TRACE to OUTPUT in stemcache's form, which readers of Mooncake's traces can read.
 
+    This is not anonymising: tenants, names of sessions and ids without a key are kept, and who
+    guesses a prompt can see from its ids whether it is there. To share a trace, use anonymize.
+
     \b
     Examples:
       stemcache trace convert bodies.jsonl.zst trace.jsonl.gz --tokenizer ./Qwen3-0.6B
@@ -119,16 +124,24 @@ def convert(
         limit=limit, block_tokens=tokens_per_block, max_prompt_tokens=max_prompt_tokens
     )
     check_target(output, force=force, source=trace)
+    if sort and mix is not None:
+        raise UsageError("--multiplex gives requests in order of time; leave --sort out")
     with reading.open(trace) as opened:
         requests: Iterable[TraceRequest] = opened
         if mix is not None:
             requests = multiplex(requests, mix)
         if sort:
-            requests = in_time_order(_on_one_clock(requests))
+            requests = _sorted(requests)
         count = write_trace(
             reshape(requests), output, unit=opened.reader.unit, force=force, source=trace
         )
     _tell(count, output)
+    if opened.reader.format == BODIES.name:
+        click.echo(
+            "this is not anonymised: tenants and sessions are named, and prompts can be guessed "
+            "from their ids; to share it, use stemcache trace anonymize",
+            err=True,
+        )
     if reshape.dropped:
         click.echo(
             f"left out {reshape.dropped:,} prompts of more than {max_prompt_tokens:,} tokens",
@@ -171,6 +184,8 @@ def anonymize(
     prompts but not the key recovers nothing. Traces under one key can be joined, others not.
     """
     check_target(output, force=force, source=trace)
+    if key is not None:
+        check_key_apart(key, source=trace, target=output)
     with reading.open(trace) as opened:
         if key is None:
             secret = passing_key()
@@ -178,10 +193,14 @@ def anonymize(
             loaded = load_key(key)
             secret = loaded.key
             if loaded.created:
-                click.echo(f"made the key file {key}; keep it secret", err=True)
+                click.echo(f"made the key file {printable(str(key))}; keep it secret", err=True)
         hide = Anonymizer(secret, keep_sessions=keep_sessions)
         count = write_trace(
-            map(hide, opened), output, unit=opened.reader.unit, force=force, source=trace
+            map(hide, _with_sessions(opened) if keep_sessions else opened),
+            output,
+            unit=opened.reader.unit,
+            force=force,
+            source=trace,
         )
     _tell(count, output)
     if key is None:
@@ -192,16 +211,37 @@ def anonymize(
         )
 
 
+def _sorted(requests: Iterable[TraceRequest]) -> list[TraceRequest]:
+    in_order = in_time_order(_on_one_clock(requests))
+    if in_order and in_order[0].arrival_s is None:
+        raise UsageError("--sort compares times, but this trace has none; leave it out")
+    return in_order
+
+
 def _on_one_clock(requests: Iterable[TraceRequest]) -> Iterable[TraceRequest]:
     for request in requests:
         if request.session_clock:
             raise UsageError(
                 "--sort compares times, but sessions of this trace have clocks of their own; "
-                "add --multiplex"
+                "use --multiplex, which sorts them"
             )
         yield request
 
 
+def _with_sessions(requests: Iterable[TraceRequest]) -> Iterator[TraceRequest]:
+    named = False
+    for request in requests:
+        if request.session_clock:
+            raise UsageError(
+                "--keep-sessions does nothing where times count from sessions' starts: they are "
+                "kept; leave it out"
+            )
+        named |= request.session is not None
+        yield request
+    if not named:
+        raise UsageError("--keep-sessions does nothing: no request has a session; leave it out")
+
+
 def _tell(count: int, output: str) -> None:
-    where = "standard output" if output == "-" else output
+    where = "standard output" if output == "-" else printable(output)
     click.echo(f"wrote {count:,} requests to {where}", err=True)

@@ -6,32 +6,42 @@ from dataclasses import asdict
 import msgspec
 
 from stemcache.cli.durations import lasting
+from stemcache.cli.printable import printable
 from stemcache.trace.lengths import Lengths
 from stemcache.trace.open import TraceReader
 from stemcache.trace.summary import Counted, Survey
 
 __all__ = ["info_json", "info_lines"]
 
+_LONGEST_NAME = 1024
+"""A path is told whole, so that it can be copied."""
+
 
 def info_json(reader: TraceReader, survey: Survey) -> str:
     """One JSON object; what is not known is null."""
     told = {
-        "trace": reader.name,
+        "trace": _encodable(reader.name),
         "format": reader.format,
         "unit": reader.unit,
         "bytes": reader.bytes_read,
         **asdict(survey),
+        "joined_lines": reader.joined_lines,
         "skipped_lines": reader.skipped,
         "problems": [asdict(problem) for problem in reader.problems],
     }
     return msgspec.json.format(msgspec.json.encode(told), indent=2).decode()
 
 
+def _encodable(name: str) -> str:
+    """A file's name need not be UTF-8; what is not stands there as an escape."""
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
 def info_lines(reader: TraceReader, survey: Survey) -> Iterator[str]:
     """A line a figure, names to the left."""
     unit = reader.unit
     rows = [
-        ("trace", reader.name),
+        ("trace", printable(reader.name, most_characters=_LONGEST_NAME)),
         ("format", f"{reader.format}, lengths in {unit}"),
         ("requests", f"{survey.requests:,}"),
         ("time", "".join(_time(survey))),

@@ -10,7 +10,8 @@ def command(*, trace: str, reading: Reading) -> None:
             ...
 ```
 
-The four flags arrive as one value. On leaving the `with`, skipped lines are told on stderr.
+The flags arrive as one value. On leaving the `with`, skipped lines and sessions that several
+lines share are told on stderr.
 """
 
 import functools
@@ -23,6 +24,7 @@ from typing import TypeVar
 import click
 from rich.console import Console
 
+from stemcache.cli.printable import printable
 from stemcache.trace.bodies.prompt import PromptReader
 from stemcache.trace.open import FORMAT_NAMES, TraceReader, open_trace
 from stemcache.trace.record import TraceRequest
@@ -82,6 +84,7 @@ class Reading:
             chain_ids=self.chain_ids,
         ) as reader:
             yield OpenedTrace(reader, Console(stderr=True))
+            _tell_joined(reader)
             _tell_skipped(reader)
 
     def _prompts(self) -> PromptReader | None:
@@ -92,13 +95,24 @@ class Reading:
         return load_model_prompts(self.tokenizer)
 
 
+def _tell_joined(reader: TraceReader) -> None:
+    count = reader.joined_lines
+    if count:
+        have = "line has" if count == 1 else "lines have"
+        click.echo(
+            f"{count:,} {have} the id of a session of an earlier line, and went on with it: "
+            "their ids are of one scope, their times on one clock",
+            err=True,
+        )
+
+
 def _tell_skipped(reader: TraceReader) -> None:
     if not reader.skipped:
         return
     lines = "line" if reader.skipped == 1 else "lines"
-    click.echo(f"skipped {reader.skipped:,} bad {lines} of {reader.name}:", err=True)
+    click.echo(f"skipped {reader.skipped:,} bad {lines} of {printable(reader.name)}:", err=True)
     for problem in reader.problems:
-        click.echo(f"  {problem}", err=True)
+        click.echo(f"  {printable(str(problem), most_characters=400)}", err=True)
     more = reader.skipped - len(reader.problems)
     if more:
         click.echo(f"  and {more:,} more", err=True)

@@ -20,7 +20,7 @@ from stemcache.trace.format import Format, LineReader, ReadOptions, Unit
 from stemcache.trace.ids import JsonIds, block_ids, chained, check_cover
 from stemcache.trace.problem import BadLineError
 from stemcache.trace.record import TraceRequest
-from stemcache.trace.shape import BlockSize, Decoder, Length, Name
+from stemcache.trace.shape import BlockSize, Decoder, Length, Name, length_of, name_of
 from stemcache.trace.times import log_time_s
 
 __all__ = ["BAILIAN"]
@@ -41,6 +41,7 @@ class _Record(msgspec.Struct, frozen=True, gc=False):
 
 class _BailianReader:
     unit: Unit = "tokens"
+    joined_lines = 0
 
     def __init__(self, options: ReadOptions) -> None:
         self._decode = Decoder(_Record)
@@ -58,21 +59,25 @@ class _BailianReader:
                 ) from None
             raise
         size = self._size.of(None)
-        check_cover(len(record.hash_ids), record.input_length, size)
+        prompt_tokens = length_of(record.input_length, "input_length")
+        output_tokens = length_of(record.output_length, "output_length")
+        chat = name_of(record.chat_id, "chat_id")
+        parent = name_of(record.parent_chat_id, "parent_chat_id")
+        check_cover(len(record.hash_ids), prompt_tokens, size)
         arrival_s = log_time_s(record.timestamp, "timestamp")
         return (
             TraceRequest(
                 block_ids=chained(block_ids(record.hash_ids)),
                 block_tokens=size,
-                prompt_tokens=record.input_length,
-                output_tokens=record.output_length,
+                prompt_tokens=prompt_tokens,
+                output_tokens=output_tokens,
                 arrival_s=arrival_s,
-                session=self._session(str(record.chat_id), record.parent_chat_id),
+                session=self._session(chat, parent),
             ),
         )
 
-    def _session(self, chat: str, parent: Name | None) -> str:
-        above = _ROOT if parent is None else str(parent)
+    def _session(self, chat: str, parent: str | None) -> str:
+        above = _ROOT if parent is None else parent
         session = chat if above == _ROOT else self._sessions.get(above, above)
         self._sessions[chat] = session
         if len(self._sessions) > _REMEMBERED_CHATS:

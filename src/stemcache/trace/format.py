@@ -37,6 +37,11 @@ class LineReader(Protocol):
         """Known once the first line was read."""
         ...
 
+    @property
+    def joined_lines(self) -> int:
+        """Lines so far that were taken for more of the session of an earlier one."""
+        ...
+
     def read(self, line: bytes) -> Iterable[TraceRequest]:
         """The requests of a line, at least one as a rule. Raises BadLineError."""
         ...

@@ -8,6 +8,7 @@ from typing import Any
 
 from stemcache.errors import UsageError
 from stemcache.trace.bailian import BAILIAN
+from stemcache.trace.bodies.envelope import why_no_body
 from stemcache.trace.bodies.reader import BODIES
 from stemcache.trace.format import Format, ReadOptions
 from stemcache.trace.mooncake import MOONCAKE
@@ -36,6 +37,11 @@ def check_options(found: Format, options: ReadOptions, name: str) -> None:
         raise UsageError(
             f"--chain-ids is for hash traces, but {name} is a log of bodies; leave it out"
         )
+    if options.chain_ids and found is BAILIAN:
+        raise UsageError(
+            f"--chain-ids does nothing for {name}, a trace of bailian, whose ids are always "
+            "chained; leave it out"
+        )
 
 
 def sniffed(text: bytes) -> Format:
@@ -57,9 +63,18 @@ def sniffed(text: bytes) -> Format:
         if one.sniff(record):
             return one
     raise BadLineError(
-        "it is of no known format: no hash_ids, requests, messages, prompt or input",
+        f"it is of no known format: {_why_none(record)}",
         fix="give another file",
     )
+
+
+def _why_none(record: Mapping[str, Any]) -> str:
+    if "hash_ids" in record:
+        return "it has hash_ids, but neither input_length nor chat_id"
+    if "requests" in record:
+        return "it has requests, but not those of a coding session with an id"
+    why = why_no_body(record)
+    return f"no hash_ids, requests, {why.removeprefix('no ')}" if why.startswith("no ") else why
 
 
 def foreign(text: bytes, name: str) -> BadLineError | None:

@@ -28,7 +28,7 @@ from stemcache.trace.format import Format, LineReader, ReadOptions, Unit
 from stemcache.trace.ids import JsonIds, block_ids, chained, check_cover
 from stemcache.trace.problem import BadLineError
 from stemcache.trace.record import TraceRequest
-from stemcache.trace.shape import BlockSize, BlockTokens, Decoder, Length, Name, name_of
+from stemcache.trace.shape import BlockSize, BlockTokens, Decoder, Length, Name, length_of, name_of
 from stemcache.trace.times import seconds
 
 __all__ = ["HABIT_BLOCK_TOKENS", "MOONCAKE"]
@@ -51,6 +51,8 @@ class _Record(msgspec.Struct, frozen=True, gc=False):
 
 
 class _MooncakeReader:
+    joined_lines = 0
+
     def __init__(self, options: ReadOptions) -> None:
         self._decode = Decoder(_Record)
         self._size = BlockSize(options.block_tokens, habit=HABIT_BLOCK_TOKENS)
@@ -78,7 +80,12 @@ class _MooncakeReader:
         own_clock = len(bytes(record.session_timestamp)) > 0
         arrival_s = self._time(record, own_clock=own_clock)
         size = self._size.of(record.block_size)
-        check_cover(len(record.hash_ids), record.input_length, size)
+        prompt_tokens = length_of(record.input_length, "input_length")
+        check_cover(len(record.hash_ids), prompt_tokens, size)
+        output_tokens = length_of(record.output_length, "output_length")
+        scope = name_of(record.scope, "scope")
+        session = name_of(record.session_id, "session_id")
+        tenant = name_of(record.tenant, "tenant")
         ids = block_ids(record.hash_ids)
         self._unit = unit
         self._size.keep(size)
@@ -88,13 +95,13 @@ class _MooncakeReader:
             TraceRequest(
                 block_ids=chained(ids) if self._chain else ids,
                 block_tokens=size,
-                prompt_tokens=record.input_length,
-                output_tokens=record.output_length,
+                prompt_tokens=prompt_tokens,
+                output_tokens=output_tokens,
                 arrival_s=arrival_s,
-                scope=str(record.scope),
-                session=name_of(record.session_id),
+                scope=scope,
+                session=session,
                 session_clock=own_clock,
-                tenant=name_of(record.tenant),
+                tenant=tenant,
             ),
         )
 

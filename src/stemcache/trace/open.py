@@ -18,7 +18,13 @@ from stemcache.errors import UsageError, unknown_choice
 from stemcache.trace.bodies.prompt import PromptReader
 from stemcache.trace.format import Format, LineReader, ReadOptions, Unit
 from stemcache.trace.formats import FORMAT_NAMES, FORMATS, check_options, foreign, sniffed
-from stemcache.trace.lines import MAX_LINE_BYTES, Line, numbered_lines
+from stemcache.trace.lines import (
+    ENDLESS_BYTES,
+    MAX_LINE_BYTES,
+    EndlessLineError,
+    Line,
+    numbered_lines,
+)
 from stemcache.trace.problem import BadLineError, Problem
 from stemcache.trace.record import TraceRequest
 from stemcache.trace.source import BrokenStreamError, Source, open_source
@@ -76,6 +82,11 @@ class TraceReader:
         return self._reader.unit
 
     @property
+    def joined_lines(self) -> int:
+        """Lines so far that were taken for more of the session of an earlier one."""
+        return self._reader.joined_lines
+
+    @property
     def bytes_read(self) -> int:
         """Stored bytes so far, compressed ones where the file is compressed."""
         return self._source.bytes_read
@@ -118,6 +129,12 @@ class TraceReader:
                     self._bad(line.number, BadLineError(f"the line is longer than {limit}"))
                 else:
                     yield line
+        except EndlessLineError as error:
+            # Also when skipping: what may come behind it would be left out without a word.
+            raise UsageError(
+                f"{self.name}, line {error.number}: no line ends within "
+                f"{ENDLESS_BYTES // 2**30} GiB; give a file of lines"
+            ) from None
         except BrokenStreamError as error:
             fix = "fetch the file again, or read what is there"
             self._bad(self._last_line + 1, BadLineError(str(error), fix=fix))

@@ -17,11 +17,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from stemcache.trace.distinct import name_hash
 from stemcache.trace.format import Format, LineReader, ReadOptions, Unit
 from stemcache.trace.ids import JsonIds, block_ids, chained, check_cover
 from stemcache.trace.problem import BadLineError
 from stemcache.trace.record import BlockIds, TraceRequest
-from stemcache.trace.shape import BlockSize, BlockTokens, Decoder, Length, Name
+from stemcache.trace.shape import BlockSize, BlockTokens, Decoder, Length, Name, length_of, name_of
 from stemcache.trace.times import MAX_SECONDS
 
 __all__ = ["SESSIONS"]
@@ -29,6 +30,8 @@ __all__ = ["SESSIONS"]
 _HABIT_BLOCK_TOKENS = 64
 _MOST_BLOCKS = 2**26
 """Ids of one request that a few bytes of run lengths may ask for: 512 MiB."""
+_REMEMBERED_SESSIONS = 2**20
+"""Names in which a second line of one session is looked for."""
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -55,19 +58,30 @@ class _SessionReader:
         self._decode = Decoder(_Session)
         self._size = BlockSize(options.block_tokens, habit=_HABIT_BLOCK_TOKENS)
         self._chain = options.chain_ids
+        self._named: set[int] = set()
+        self.joined_lines = 0
 
     def read(self, line: bytes) -> Iterable[TraceRequest]:
         record = self._decode(line)
         size = self._size.of(record.block_size)
-        session = str(record.id)
+        session = name_of(record.id, "id")
         scope = session if record.hash_id_scope == "local" else ""
         flat = list(_flat(record.requests, 0.0, "requests"))
         # Lines are read whole or not at all, so everything is checked before the first is given.
         for _, entry, where in flat:
             _check(entry, size, where)
         self._size.keep(size)
+        if flat:
+            self._count(session)
         flat.sort(key=lambda one: one[0])
         return (self._request(at_s, entry, size, session, scope) for at_s, entry, _ in flat)
+
+    def _count(self, session: str) -> None:
+        name = name_hash(session)
+        if name in self._named:
+            self.joined_lines += 1
+        elif len(self._named) < _REMEMBERED_SESSIONS:
+            self._named.add(name)
 
     def _request(
         self, arrival_s: float, entry: _Entry, size: int, session: str, scope: str
@@ -77,8 +91,8 @@ class _SessionReader:
         return TraceRequest(
             block_ids=chained(ids) if self._chain else ids,
             block_tokens=size,
-            prompt_tokens=entry.in_,
-            output_tokens=entry.out,
+            prompt_tokens=length_of(entry.in_, "in"),
+            output_tokens=length_of(entry.out, "out"),
             arrival_s=arrival_s,
             scope=scope,
             session=session,
@@ -104,6 +118,8 @@ def _check(entry: _Entry, size: int, where: str) -> None:
         raise BadLineError(f"{where}.in is missing")
     if entry.rle is None and entry.hash_ids is None:
         raise BadLineError(f"{where}.rle is missing")
+    prompt_tokens = length_of(entry.in_, f"{where}.in")
+    length_of(entry.out, f"{where}.out")
     count = len(entry.hash_ids or ())
     if entry.rle is not None:
         lengths = entry.rle[1::2]
@@ -118,7 +134,7 @@ def _check(entry: _Entry, size: int, where: str) -> None:
             if start not in _INT64 or start + length not in _INT64:
                 raise BadLineError(f"{where}.rle has ids beyond 64 bits")
     try:
-        check_cover(count, entry.in_, size)
+        check_cover(count, prompt_tokens, size)
     except BadLineError as error:
         raise BadLineError(f"{where} has {error.reason}", fix=error.fix) from None
 
@@ -137,10 +153,14 @@ def _sniff(record: Mapping[str, object]) -> bool:
     requests = record.get("requests")
     if not isinstance(requests, list):
         return False
-    if "hash_id_scope" in record:
-        return True
-    first = requests[0] if requests else None
-    return isinstance(first, dict) and ("rle" in first or "hash_ids" in first)
+    return "hash_id_scope" in record or ("id" in record and all(map(_is_entry, requests[:1])))
+
+
+def _is_entry(value: object) -> bool:
+    """Whether it looks like a request, or like a sub-agent, whose own requests are not asked."""
+    return isinstance(value, dict) and bool(
+        value.keys() & {"rle", "hash_ids"} or ("t" in value and "requests" in value)
+    )
 
 
 def _reader(options: ReadOptions) -> LineReader:

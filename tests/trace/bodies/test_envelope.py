@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from stemcache.trace.bodies.envelope import Logged, find_body, is_body
+from stemcache.trace.bodies.envelope import Logged, find_body, is_body, why_no_body
 from stemcache.trace.problem import BadLineError
 
 CHAT: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
@@ -118,3 +118,28 @@ def test_what_cannot_be_is_told(record: dict[str, Any], reason: str) -> None:
     with pytest.raises(BadLineError) as caught:
         find_body(record)
     assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("record", "why"),
+    [
+        ({}, "no messages, prompt or input"),
+        ({"body": {"id": 1}}, "no messages, prompt or input"),
+        ({"messages": "text"}, "messages is no list"),
+        ({"request": {"body": {"messages": None}}}, "request.body.messages is no list"),
+        ({"params": {"prompt": {}}}, "params.prompt is neither a text nor a list"),
+        ({"model": "m", "input": 3}, "input is neither a text nor a list"),
+        ({"input": "text"}, "input stands without a model"),
+    ],
+)
+def test_why_there_is_no_body_is_said(record: dict[str, Any], why: str) -> None:
+    """By the field that is there, but of another type, if there is one."""
+    assert find_body(record) is None
+    assert why_no_body(record) == why
+
+
+def test_lengths_may_be_written_as_floats() -> None:
+    """As tables write a column that has gaps, if they are whole."""
+    assert found({"body": CHAT, "usage": {"completion_tokens": 4.0}}).output_tokens == 4
+    with pytest.raises(BadLineError, match=r"usage.completion_tokens is no number of tokens"):
+        find_body({"body": CHAT, "usage": {"completion_tokens": 4.5}})

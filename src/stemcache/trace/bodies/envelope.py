@@ -20,7 +20,7 @@ import msgspec
 from stemcache.trace.problem import BadLineError, decode_problem
 from stemcache.trace.times import log_time_s
 
-__all__ = ["Logged", "find_body", "is_body"]
+__all__ = ["Logged", "find_body", "is_body", "why_no_body"]
 
 _PLACES = ((), ("body",), ("request",), ("request", "body"), ("params",))
 
@@ -63,17 +63,39 @@ def find_body(record: Mapping[str, Any]) -> Logged | None:
     return None
 
 
+def why_no_body(record: Mapping[str, Any]) -> str:
+    """What a record without a body lacks, or has of another type. Raises BadLineError."""
+    for place in _PLACES:
+        near = list(_walk(record, place))
+        if len(near) < len(place) + 1:
+            continue
+        for name, kinds, wanted in (
+            ("messages", list, "is no list"),
+            ("prompt", str | list, "is neither a text nor a list"),
+            ("input", str | list, "is neither a text nor a list"),
+        ):
+            if name in near[-1] and not isinstance(near[-1][name], kinds):
+                return f"{'.'.join([*place, name])} {wanted}"
+        if "input" in near[-1]:
+            return f"{'.'.join([*place, 'input'])} stands without a model"
+    return "no messages, prompt or input"
+
+
 def _walk(record: object, place: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
     for name in (*place, None):
         if isinstance(record, str):
-            try:
-                record = msgspec.json.decode(record)
-            except (msgspec.MsgspecError, RecursionError) as error:
-                raise BadLineError(f"the body is a string: {decode_problem(error)}") from None
+            record = _decoded(record)
         if not isinstance(record, Mapping):
             return
         yield record
         record = None if name is None else record.get(name)
+
+
+def _decoded(text: str) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise BadLineError(f"the body is a string: {decode_problem(error, text)}") from None
 
 
 def _logged(near: list[Mapping[str, Any]]) -> Logged:
@@ -122,6 +144,8 @@ def _output_tokens(near: list[Mapping[str, Any]]) -> int | None:
         found = _first([usage], _OUTPUTS) if isinstance(usage, Mapping) else None
         if found is not None:
             name, value = found
+            if isinstance(value, float) and value.is_integer():
+                value = int(value)
             if type(value) is not int or not 0 <= value <= _MAX_OUTPUT_TOKENS:
                 raise BadLineError(f"usage.{name} is no number of tokens")
             return value

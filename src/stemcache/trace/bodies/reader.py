@@ -13,7 +13,7 @@ import numpy as np
 from stemcache.core.namespace import Namespace
 from stemcache.core.tokens import Chain, Tokens
 from stemcache.trace.bodies.characters import CharacterPrompts
-from stemcache.trace.bodies.envelope import Logged, find_body, is_body
+from stemcache.trace.bodies.envelope import Logged, find_body, is_body, why_no_body
 from stemcache.trace.bodies.prompt import Prompt, TokenPrompt, prompts_of
 from stemcache.trace.format import Format, LineReader, ReadOptions, Unit
 from stemcache.trace.problem import BadLineError
@@ -28,6 +28,8 @@ _DIGITS = 6
 
 
 class _BodyReader:
+    joined_lines = 0
+
     def __init__(self, options: ReadOptions) -> None:
         self._decode = Decoder(dict[str, Any])
         self._block_tokens = options.block_tokens or _HABIT_BLOCK_TOKENS
@@ -40,9 +42,10 @@ class _BodyReader:
         return self._unit or self._prompts.unit
 
     def read(self, line: bytes) -> Iterable[TraceRequest]:
-        logged = find_body(self._decode(line))
+        record = self._decode(line)
+        logged = find_body(record)
         if logged is None:
-            raise BadLineError("it holds no request body: no messages, prompt or input")
+            raise BadLineError(f"it holds no request body: {why_no_body(record)}")
         body = logged.body
         namespace = Namespace(
             model=_word(body, "model") or "", salt=_word(body, "cache_salt")
