@@ -111,3 +111,12 @@ def test_blocks_that_cannot_be_split_evenly_are_refused() -> None:
     """Four tokens are not three equal parts."""
     with pytest.raises(UsageError, match="blocks of 4 tokens cannot be cut into 3 equal ones"):
         list(visits([request(1)], split=3))
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_clock_starts_at_its_first_time(own: bool) -> None:  # noqa: FBT001
+    """Be it below zero: the first request of a clock is never late."""
+    seen = Times()
+    trace = [request(1, at=t, session="a", session_clock=own) for t in (-5.0, -7.0, -1.0, 2.0)]
+    assert [each.now_s for each in visits(trace, times=seen)] == [-5, -5, -1, 2]
+    assert (seen.late, seen.furthest_back_s) == (1, 2)
