@@ -81,6 +81,19 @@ def test_an_exchange_is_not_misled_by_the_nodes_own_old_entry() -> None:
     assert [node, None] == [heap.take(), heap.take()]
 
 
+def test_reordering_ranks_every_node_anew() -> None:
+    """Those that left stay out; those that stand are taken in the new order."""
+    heap, nodes = LeafHeap[Node](), [Node() for _ in range(4)]
+    for at, node in enumerate(nodes):
+        heap.offer(node, (at,))
+    heap.offer(nodes[0], (9,))
+    heap.withdraw(nodes[1])
+    heap.reorder(lambda node: (-nodes.index(node),))
+
+    assert 3 == len(heap) == len(heap._heap)
+    assert [nodes[3], nodes[2], nodes[0], None] == [heap.take() for _ in range(4)]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_a_history_gives_what_a_sorted_list_gives(seed: int) -> None:
     """Offers, withdrawals, takes and exchanges agree with a list; stale entries stay few."""

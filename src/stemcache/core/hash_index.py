@@ -53,14 +53,15 @@ class _Block(Generic[V, S]):
 
 
 class _HashLease(HeldPath[V], Generic[V, S]):
-    __slots__ = ("_pinned", "_release", "length", "tip")
+    __slots__ = ("_pinned", "_release", "length", "own", "tip")
 
-    def __init__(self, index: "HashIndex[V, S]", path: list[_Block[V, S]]) -> None:
+    def __init__(self, index: "HashIndex[V, S]", path: list[_Block[V, S]], own: S | None) -> None:
         super().__init__(index, index.block_size)
         self._pinned = [block.value for block in path]
         self._release = index._release  # noqa: SLF001  a lease and its index are one unit
         self.tip = path[-1] if path else None
         self.length = len(path)
+        self.own = own
 
     @property
     def blocks(self) -> int:
@@ -70,8 +71,8 @@ class _HashLease(HeldPath[V], Generic[V, S]):
     def _pinned_values(self) -> Sequence[V]:
         return self._pinned
 
-    def _let_go(self) -> None:
-        self._release(self.tip)
+    def _let_go(self, output_tokens: int | None) -> None:
+        self._release(self.tip, self.own, output_tokens)
 
 
 class HashIndex(IndexBase[V, S]):
@@ -99,11 +100,12 @@ class HashIndex(IndexBase[V, S]):
     ) -> Lease[V]:
         """Hold the longest cached prefix of `chain` and record one use of it."""
         path = self._path(chain, 0, self._reach(chain, 0, self._limit(chain, max_blocks)))
+        own: S | None = None
         if path:
             self._hold(path)
             tip = path[-1]
-            tip.state = self._policy.used(tip.state, self._stamp(now, priority))
-        return _HashLease(self, path)
+            own = tip.state = self._policy.used(tip.state, self._stamp(now, priority, len(path)))
+        return _HashLease(self, path, own)
 
     def insert(
         self,
@@ -125,13 +127,17 @@ class HashIndex(IndexBase[V, S]):
         if held:
             self._hold(existing)
         if start < stop:
+            stamp = self._stamp(now, priority, stop)
+            state = self._entered(held.own if held else None, stamp, chain, start)
             parent = self._grow(
                 parent,
                 chain.keys(stop)[start:stop],
                 values[start - base :],
-                self._policy.inserted(self._stamp(now, priority)),
+                state,
                 pins=1 if held else 0,
             )
+            if held:
+                held.own = state
             self._tell_stored(chain, start, stop)
         if held:
             held.tip, held.length = parent, stop
@@ -142,6 +148,8 @@ class HashIndex(IndexBase[V, S]):
         """Give up at most `blocks` unpinned blocks, leaves first, in policy order."""
         victims: list[Victim[V]] = []
         policy, leaves = self._policy, self._leaves
+        if blocks > 0 and self._requests is not None and self._requests.turned(len(leaves)):
+            leaves.reorder(lambda block: policy.rank(block.state))
         block = leaves.take() if blocks > 0 else None
         while block is not None:
             policy.evicted(block.state)
@@ -238,7 +246,9 @@ class HashIndex(IndexBase[V, S]):
                 self._pinned += 1
             block.pins += 1
 
-    def _release(self, tip: _Block[V, S] | None) -> None:
+    def _release(self, tip: _Block[V, S] | None, own: S | None, output_tokens: int | None) -> None:
+        if self._requests is not None and own is not None:
+            self._requests.ended(own, output_tokens)
         block = tip
         while block is not None:
             block.pins -= 1

@@ -20,9 +20,9 @@ leave. A block can be evicted only after all its descendants, so what its rank s
 same as if every use had been written along the whole path, at O(1) a use.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 from stemcache.core.hashing import BlockKey
 from stemcache.core.tokens import Chain
@@ -35,6 +35,7 @@ __all__ = [
     "PrefixIndex",
     "Rank",
     "Removal",
+    "RequestPolicy",
     "Stamp",
     "Victim",
 ]
@@ -56,6 +57,8 @@ class Stamp(NamedTuple):
     """The caller's clock, seconds."""
     priority: int
     """The caller's priority; higher is kept longer, where the policy looks at it."""
+    blocks: int = 0
+    """From the start of the chain to the end of what was used, or of what entered."""
 
 
 class Policy(Protocol[S]):
@@ -88,6 +91,35 @@ class Policy(Protocol[S]):
 
     def rank(self, state: S) -> Rank:
         """Where a leaf in this state stands; may depend on nothing but the state."""
+        ...
+
+
+@runtime_checkable
+class RequestPolicy(Policy[S], Protocol[S]):
+    """**Protocol**: a policy that also follows requests, and may learn from what they do.
+
+    A request is a lease: what it used, what it adds, and how it ended. Ranks may depend on what
+    was learnt as well, but change only where `turned` says so: then every leaf is ranked anew.
+    """
+
+    def entered(self, own: S | None, stamp: Stamp, key: Callable[[], BlockKey]) -> S:
+        """The state of blocks that a request adds, in place of `inserted`.
+
+        `own` is the state that the lease's last use or insert gave, None if it found nothing, or
+        where there is no lease. `key()` is the key of the first block that enters; a tree hashes
+        everything before it to tell, so ask only if it matters.
+        """
+        ...
+
+    def ended(self, state: S, output_tokens: int | None) -> None:
+        """A lease in this state lets go; how much was generated, None if the caller did not say."""
+        ...
+
+    def turned(self, leaves: int) -> bool:
+        """Asked before victims are chosen among `leaves`: whether ranks have changed.
+
+        True costs O(leaves), so once in O(leaves) requests keeps the cost of each constant.
+        """
         ...
 
 
@@ -149,8 +181,8 @@ class Lease(Protocol[V_co]):
         """Values along the path at the moment of `pin`; costs O(blocks), so ask once."""
         ...
 
-    def release(self) -> None:
-        """Let go. A second call is harmless."""
+    def release(self, *, output_tokens: int | None = None) -> None:
+        """Let go. A second call is harmless. Some policies learn from how much was generated."""
         ...
 
     def __enter__(self) -> Self: ...

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 from stemcache.core.events import Listener, Removed, stored_event
-from stemcache.core.index import Policy, Stamp, Victim
+from stemcache.core.index import Policy, RequestPolicy, Stamp, Victim
 from stemcache.core.tokens import Chain
 
 __all__ = ["IndexBase"]
@@ -19,6 +19,9 @@ class IndexBase(Generic[V, S]):
     def __init__(self, block_size: int, policy: Policy[S], listener: Listener | None) -> None:
         self._block_size = block_size
         self._policy = policy
+        self._requests: RequestPolicy[S] | None = (
+            policy if isinstance(policy, RequestPolicy) else None
+        )
         self._listener = listener
         self._pinned = 0
         self._seq = 0
@@ -40,9 +43,16 @@ class IndexBase(Generic[V, S]):
         )
         return chain.blocks if max_blocks is None else max(0, min(chain.blocks, max_blocks))
 
-    def _stamp(self, now: float, priority: int) -> Stamp:
+    def _stamp(self, now: float, priority: int, blocks: int) -> Stamp:
         self._seq += 1
-        return Stamp(self._seq, now, priority)
+        return Stamp(self._seq, now, priority, blocks)
+
+    def _entered(self, own: S | None, stamp: Stamp, chain: Chain, start: int) -> S:
+        """The state of blocks from `start` on, which a lease in state `own` adds."""
+        requests = self._requests
+        if requests is None:
+            return self._policy.inserted(stamp)
+        return requests.entered(own, stamp, lambda: chain.keys(start + 1)[start])
 
     def _tell_stored(self, chain: Chain, start: int, stop: int) -> None:
         if self._listener is not None:

@@ -10,10 +10,10 @@ Invariants: a node is in the heap if and only if its `ticket` names an entry; st
 fewer than live ones plus a constant, so memory is O(leaves).
 
 Costs: `offer` and `take` O(log leaves), `withdraw` O(1), all amortised; `exchange` as `take`, and
-O(1) when the node that enters is the one to go.
+O(1) when the node that enters is the one to go; `reorder` O(leaves).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush, heappushpop
 from typing import Generic, Protocol, TypeVar
 
@@ -85,6 +85,13 @@ class LeafHeap(Generic[N]):
             _, ticket, first = heappop(self._heap)
         first.ticket = None
         return first
+
+    def reorder(self, rank: Callable[[N], Rank]) -> None:
+        """Rank every node anew."""
+        self._heap = [
+            (rank(node), ticket, node) for _, ticket, node in self._heap if node.ticket == ticket
+        ]
+        heapify(self._heap)
 
     def _drop_stale(self) -> None:
         if len(self._heap) > 2 * self._live + _SLACK:

@@ -37,11 +37,11 @@ class HeldPath(ABC, Generic[V]):
         assert not self._released, "the lease was released"
         return self._pinned_values()
 
-    def release(self) -> None:
-        """Let go. A second call is harmless."""
+    def release(self, *, output_tokens: int | None = None) -> None:
+        """Let go. A second call is harmless. Some policies learn from how much was generated."""
         if not self._released:
             self._released = True
-            self._let_go()
+            self._let_go(output_tokens)
 
     def __enter__(self) -> Self:
         return self
@@ -63,4 +63,4 @@ class HeldPath(ABC, Generic[V]):
     def _pinned_values(self) -> Sequence[V]: ...
 
     @abstractmethod
-    def _let_go(self) -> None: ...
+    def _let_go(self, output_tokens: int | None) -> None: ...

@@ -54,13 +54,14 @@ class _Place(Generic[V, S]):
 
 
 class _RadixLease(HeldPath[V], Generic[V, S]):
-    __slots__ = ("_pinned_depth", "_tree", "place")
+    __slots__ = ("_pinned_depth", "_tree", "own", "place")
 
-    def __init__(self, index: "RadixIndex[V, S]", place: _Place[V, S]) -> None:
+    def __init__(self, index: "RadixIndex[V, S]", place: _Place[V, S], own: S | None) -> None:
         super().__init__(index, index.block_size)
         self._tree = index
         self._pinned_depth = place.depth
         self.place = place
+        self.own = own
 
     @property
     def blocks(self) -> int:
@@ -70,8 +71,8 @@ class _RadixLease(HeldPath[V], Generic[V, S]):
     def _pinned_values(self) -> Sequence[V]:
         return self._tree._values(self.place, self._pinned_depth)  # noqa: SLF001  one unit
 
-    def _let_go(self) -> None:
-        self._tree._release(self.place)  # noqa: SLF001  a lease and its index are one unit
+    def _let_go(self, output_tokens: int | None) -> None:
+        self._tree._release(self.place, self.own, output_tokens)  # noqa: SLF001  a lease and its index are one unit
 
 
 class RadixIndex(IndexBase[V, S]):
@@ -113,9 +114,10 @@ class RadixIndex(IndexBase[V, S]):
             assert step.run is not None, "a step of a walk has a run"
             self._hold(step.run, place.depth, step.depth)
             place = step
+        own: S | None = None
         if place.run is not None:
-            self._use(place.run, place.depth, self._stamp(now, priority))
-        return _RadixLease(self, place)
+            own = self._use(place.run, place.depth, self._stamp(now, priority, place.depth))
+        return _RadixLease(self, place, own)
 
     def insert(
         self,
@@ -141,12 +143,13 @@ class RadixIndex(IndexBase[V, S]):
             place = step
         start = place.depth
         if start < stop:
-            stamp = self._stamp(now, priority)
+            stamp = self._stamp(now, priority, stop)
+            state = self._entered(held.own if held else None, stamp, chain, start)
             tail = list(values)
             del tail[: start - base]
-            run = self._add(
-                chain, place, stop, tail, state=self._policy.inserted(stamp), pins=1 if held else 0
-            )
+            run = self._add(chain, place, stop, tail, state=state, pins=1 if held else 0)
+            if held:
+                held.own = state
             place = _Place(run, stop)
             self._tell_stored(chain, start, stop)
         if held:
@@ -157,6 +160,8 @@ class RadixIndex(IndexBase[V, S]):
         """Give up at most `blocks` unpinned blocks, leaves first, in policy order."""
         victims: list[Victim[V]] = []
         policy, leaves = self._policy, self._leaves
+        if blocks > 0 and self._requests is not None and self._requests.turned(len(leaves)):
+            leaves.reorder(lambda run: policy.rank(run.last))
         run = leaves.take() if blocks > 0 else None
         while run is not None:
             span, state, count = run.spans[-1], run.last, 1
@@ -306,15 +311,18 @@ class RadixIndex(IndexBase[V, S]):
         if run.spans[-1].pins:
             self._leaves.withdraw(run)
 
-    def _use(self, run: Run[V, S], depth: int, stamp: Stamp) -> None:
+    def _use(self, run: Run[V, S], depth: int, stamp: Stamp) -> S:
         if depth == run.stop:
             run.last = self._policy.used(run.last, stamp)
-            return
+            return run.last
         at = run.cut_span(depth - 1 - run.start)
         run.cut_span(depth - run.start)
-        run.spans[at].state = self._policy.used(run.spans[at].state, stamp)
+        state = run.spans[at].state = self._policy.used(run.spans[at].state, stamp)
+        return state
 
-    def _release(self, place: _Place[V, S]) -> None:
+    def _release(self, place: _Place[V, S], own: S | None, output_tokens: int | None) -> None:
+        if self._requests is not None and own is not None:
+            self._requests.ended(own, output_tokens)
         place = self._settle(place)
         run, depth = place.run, place.depth
         while run is not None:
