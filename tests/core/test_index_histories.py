@@ -13,6 +13,7 @@ from stemcache.core.index import Lease
 from stemcache.core.radix_index import RadixIndex
 from stemcache.core.tokens import Chain
 from stemcache.policy import evict
+from stemcache.policy.evict import odds
 from tests.core.twin import Twin, TwinLease, path_of
 
 HISTORIES = int(os.environ.get("STEMCACHE_HISTORIES", "10000"))
@@ -119,7 +120,7 @@ class Trio:
     def pin(self) -> None:
         chain, limit = self.chain(), self.random.choice([None, None, None, 2])
         priority = self.random.choice([0, 0, 1])
-        twin = self.twin.pin(chain, limit, priority)
+        twin = self.twin.pin(chain, limit, priority, self.clock)
         left, right = (
             form.pin(chain, now=self.clock, max_blocks=limit, priority=priority)
             for form in (self.hash, self.radix)
@@ -131,7 +132,7 @@ class Trio:
     def insert(self) -> None:
         chain, priority = self.chain(), self.random.choice([0, 0, 1])
         values = self.fresh(self.random.randint(0, chain.blocks))
-        start, spare, existing = self.twin.insert(chain, values, priority=priority)
+        start, spare, existing = self.twin.insert(chain, values, priority=priority, now=self.clock)
         for form in (self.hash, self.radix):
             done = form.insert(chain, values, now=self.clock, priority=priority)
             assert (done.start, list(done.spare), list(done.existing)) == (start, spare, existing)
@@ -143,7 +144,7 @@ class Trio:
         if self.random.random() < 0.5:
             chain.extend([self.random.randint(0, 2) for _ in range(self.random.randint(0, 20))])
         values = self.fresh(self.random.randint(0, chain.blocks - len(twin.path)))
-        expected = self.twin.insert(chain, values, twin)
+        expected = self.twin.insert(chain, values, twin, now=self.clock)
         for form, lease in ((self.hash, left), (self.radix, right)):
             done = form.insert(chain, values, now=self.clock, lease=lease)
             assert (done.start, list(done.spare), list(done.existing)) == expected
@@ -155,9 +156,10 @@ class Trio:
             return
         at = self.random.randrange(len(self.leases))
         twin, left, right, _ = self.leases.pop(at)
-        self.twin.release(twin)
-        left.release()
-        right.release()
+        output_tokens = self.random.choice([None, 0, 5, 300])
+        self.twin.release(twin, output_tokens)
+        left.release(output_tokens=output_tokens)
+        right.release(output_tokens=output_tokens)
         left.release()  # a second call is harmless
         right.release()
 
@@ -191,3 +193,19 @@ def test_both_forms_agree_with_the_twin(policy: str, block_size: int) -> None:
             trio.leases = [lease]
             trio.release()
         trio.evict()
+
+
+@pytest.mark.parametrize("block_size", [1, 2])
+def test_both_forms_agree_while_ranks_are_learnt(
+    block_size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Histories long enough to learn from, and early: all ranks change often."""
+    monkeypatch.setattr(odds, "_FIT_REQUESTS", (4, 16))
+    monkeypatch.setattr(odds, "_REMEMBERED", 20)
+    for number in range(max(2, HISTORIES // 1_000)):
+        trio = Trio("odds", block_size, Random(f"learning {block_size} {number}"))
+        for _ in range(20 * STEPS):
+            trio.step()
+        follower = trio.twin.follower
+        assert isinstance(follower, odds.Odds)
+        assert follower._fitted

@@ -8,10 +8,12 @@ from stemcache.core.index import Stamp
 from stemcache.errors import UsageError
 from stemcache.policy import evict
 
+CHOICES = "(cost, fifo, lfu, lru, odds, priority, slru)"
+
 
 def test_policies_have_the_names_users_give_them() -> None:
     """A policy's name is the word it is chosen by."""
-    assert ("fifo", "lfu", "lru", "priority", "slru") == evict.NAMES
+    assert ("cost", "fifo", "lfu", "lru", "odds", "priority", "slru") == evict.NAMES
     assert list(evict.NAMES) == [evict.make(name).name for name in evict.NAMES]
 
 
@@ -25,13 +27,10 @@ def test_each_index_has_a_policy_of_its_own() -> None:
     [
         (
             "lruu",
-            (
-                "unknown policy 'lruu' from --eviction; did you mean 'lru'? "
-                "(fifo, lfu, lru, priority, slru)"
-            ),
+            f"unknown policy 'lruu' from --eviction; did you mean 'lru'? {CHOICES}",
         ),
-        ("arc-2", "unknown policy 'arc-2' from --eviction; (fifo, lfu, lru, priority, slru)"),
-        ("", "unknown policy '' from --eviction; (fifo, lfu, lru, priority, slru)"),
+        ("arc-2", f"unknown policy 'arc-2' from --eviction; {CHOICES}"),
+        ("", f"unknown policy '' from --eviction; {CHOICES}"),
     ],
 )
 def test_an_unknown_policy_is_refused_with_the_choices(name: str, message: str) -> None:
@@ -47,9 +46,7 @@ def test_the_error_says_where_the_name_came_from() -> None:
     with pytest.raises(UsageError) as error:
         evict.make("LRU", source="stemcache.toml")
 
-    assert "unknown policy 'LRU' from stemcache.toml; (fifo, lfu, lru, priority, slru)" == str(
-        error.value
-    )
+    assert f"unknown policy 'LRU' from stemcache.toml; {CHOICES}" == str(error.value)
 
 
 @pytest.mark.parametrize("name", evict.NAMES)
