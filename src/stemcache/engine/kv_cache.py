@@ -38,7 +38,7 @@ class KVCache:
         self._caching = config.prefix_caching
         self.pool = PagePool(config.pages, room=-(-_ROOM_TOKENS // config.block_size))
         # The policy's state type is its own; only the index passes it around.
-        policy: Any = evict.make(config.eviction)
+        policy: Any = evict.make(config.eviction, block_tokens=config.block_size)
         self.index: PrefixIndex[int] = (
             RadixIndex(block_size=config.block_size, policy=policy)
             if config.index == "radix"
@@ -117,7 +117,7 @@ class KVCache:
         sequence.pages.clear()
         sequence.computed = 0
         if sequence.lease is not None:
-            sequence.lease.release()
+            sequence.lease.release(output_tokens=sequence.generated)
             sequence.lease = None
         self.pool.give(own)
 

@@ -37,8 +37,8 @@ class PolicyCache:
             namespace=visit.scope.encode("utf-8", "surrogatepass"),
         )
         index = self._index
-        with index.pin(chain, now=visit.now_s) as lease:
-            hits = min(lease.blocks, visit.usable_blocks)
+        with index.pin(chain, now=visit.now_s, max_blocks=visit.usable_blocks) as lease:
+            hits = lease.blocks
             missing = chain.blocks - lease.blocks
             excess = missing - (self._capacity - len(index))
             if excess > 0:
@@ -47,4 +47,5 @@ class PolicyCache:
                 missing -= excess - gone
             if missing > 0:
                 index.insert(chain, list(repeat(None, missing)), now=visit.now_s, lease=lease)
+            lease.release(output_tokens=visit.output_tokens)
         return hits

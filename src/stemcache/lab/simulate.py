@@ -101,7 +101,7 @@ def simulate(requests: Iterable[TraceRequest], question: Question) -> Simulation
         (policy, capacity): _Played(policy, capacity)
         for policy in question.policies
         for capacity in capacities
-        if policy not in {"lru", *OPTIMA} and capacity is not None
+        if capacity is not None and _is_played(policy, question)
     }
     knowing = any(policy in OPTIMA for policy in question.policies)
     futures: dict[str | None, Future] = {}
@@ -127,7 +127,10 @@ def simulate(requests: Iterable[TraceRequest], question: Question) -> Simulation
         for capacity in capacities:
             if policy == "lru":
                 for ttl_s in question.ttls_s:
-                    if ttl_s is None:
+                    if ttl_s is None and (policy, capacity) in played:
+                        assert capacity is not None, "only bounded caches are played"
+                        results.append(played[policy, capacity].result)
+                    elif ttl_s is None:
                         results.append(_from_curve(survey, capacity, block_tokens, second_blocks))
                     else:
                         results.append(_from_cell(cells[capacity, ttl_s]))
@@ -145,6 +148,19 @@ def simulate(requests: Iterable[TraceRequest], question: Question) -> Simulation
         stream.span_s,
         stream.times,
     )
+
+
+def _is_played(policy: str, question: Question) -> bool:
+    """Whether a policy is played request by request.
+
+    `lru` follows from the curve, except where an engine's rules are asked for: the block that holds
+    a known prompt's last token is computed again, in a page of its own for as long as it takes, and
+    is no use of the one that was there. With a second tier the two are told by the curve all the
+    same, as an engine has one tier.
+    """
+    if policy == "lru":
+        return question.engine_rules and question.second_tier is None
+    return policy not in OPTIMA
 
 
 def _telling(survey: Survey) -> Sequence[int]:
@@ -273,7 +289,9 @@ class _Played:
             self._caches[cache] = (
                 FlatCache(FLAT[self.policy](self.capacity))
                 if self.policy in FLAT
-                else PolicyCache(evict.make(self.policy), self.capacity)
+                else PolicyCache(
+                    evict.make(self.policy, block_tokens=visit.block_tokens), self.capacity
+                )
             )
         hits = self._caches[cache].feed(visit)
         if visit.scored:
