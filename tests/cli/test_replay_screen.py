@@ -90,3 +90,37 @@ def test_a_comparison_says_plainly_what_can_be_told() -> None:
         next(row for row in rows(other) if row[:2] == ["hit", "rate"])[:9]
     )
     assert "95%, bootstrap over pairs of one request, seed 0" in other
+
+
+NAME = "\x1b[2J\0\u202e\nx"
+SHOWN = r"\x1b[2J\x00\u202e\nx"
+
+
+def test_names_that_others_chose_are_safe_to_print() -> None:
+    """Of tenants, files, models and kinds of errors, and a target's words."""
+    outcomes = [outcome(0, tenant=NAME), outcome(1, error=f"kind{NAME}", detail=f"words{NAME}")]
+    made = report(outcomes)
+    made = replace(
+        made,
+        trace=replace(made.trace, path=f"path{NAME}"),
+        target=replace(made.target, model=f"model{NAME}", url=f"url{NAME}"),
+        notes=(f"note{NAME}",),
+    )
+    text = screen(made, width=400)
+    assert not set(NAME) & set(text) - {"\n", "[", "2", "J", "x"}
+    for part in ("path", "model", "url", "kind", "words", "note: note", ""):
+        assert f"{part}{SHOWN}" in text
+    names = (f"a{NAME}", f"b{NAME}")
+    console = Console(file=io.StringIO(), width=400)
+    show_comparison(console, compare(made, made, seed=0), names)
+    assert isinstance(console.file, io.StringIO)
+    assert f"a{SHOWN}" in console.file.getvalue()
+    assert f"b{SHOWN}" in console.file.getvalue()
+
+
+def test_a_tenants_name_takes_no_more_than_a_line() -> None:
+    """However long it is."""
+    text = screen(report([outcome(0, tenant="long" * 10_000)]))
+    assert "longlong" in text
+    assert "…" in text
+    assert len(text) < 10_000

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from stemcache.errors import UsageError
+from stemcache.replay import report as report_module
 from stemcache.replay.report import read_report, report_json, without_columns
 from tests.replay.made import outcome
 from tests.replay.test_compare import report
@@ -69,3 +70,11 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     """With what the system says."""
     with pytest.raises(UsageError, match="cannot be read: No such file or directory; check its"):
         read_report(tmp_path / "none.json")
+
+
+def test_a_file_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before it fills the memory."""
+    monkeypatch.setattr(report_module, "_LARGEST_BYTES", 2**22)
+    with pytest.raises(UsageError) as caught:
+        read_report(Path("/dev/zero"))
+    assert str(caught.value) == ("/dev/zero is larger than 4 MiB; give what --json FILE wrote")

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from stemcache.errors import UsageError
-from stemcache.replay.save import check_writable, write_bytes, write_records
+from stemcache.replay.save import check_apart, check_writable, write_bytes, write_records
 from tests.replay.made import outcome
 
 
@@ -37,3 +37,34 @@ def test_looking_whether_a_file_can_be_written_leaves_it_alone(tmp_path: Path) -
     path.write_bytes(b"old")
     check_writable(path, "--json")
     assert path.read_bytes() == b"old"
+
+
+def test_looking_whether_a_file_can_be_made_leaves_none(tmp_path: Path) -> None:
+    """The run may fail, and an empty report is none; a link to nothing stays one."""
+    check_writable(tmp_path / "r.json", "--json")
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "link").symlink_to(tmp_path / "r.json")
+    check_writable(tmp_path / "link", "--json")
+    assert (tmp_path / "link").is_symlink()
+
+
+def test_files_are_not_written_over_the_trace_nor_over_each_other(tmp_path: Path) -> None:
+    """By whatever name, also where they are not there yet."""
+    trace = tmp_path / "t.jsonl"
+    trace.write_text("kept")
+    (tmp_path / "soft").symlink_to(trace)
+    (tmp_path / "hard").hardlink_to(trace)
+    for name in ("t.jsonl", "soft", "hard"):
+        with pytest.raises(UsageError) as caught:
+            check_apart([("--json", tmp_path / name)], trace=str(trace))
+        assert str(caught.value) == (
+            f"--json {tmp_path / name} is the trace that is read; choose another file"
+        )
+    new = tmp_path / "new"
+    for trace_name in (str(trace), "-"):
+        with pytest.raises(UsageError) as caught:
+            check_apart([("--json", new), ("--html", tmp_path / "." / "new")], trace=trace_name)
+        assert str(caught.value) == f"--html {new} is the file of --json; choose another file"
+    check_apart([("--json", new), ("--html", tmp_path / "other")], trace=str(trace))
+    null = Path("/dev/null")
+    check_apart([("--json", null), ("--html", null)], trace=str(trace))

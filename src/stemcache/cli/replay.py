@@ -27,7 +27,7 @@ from stemcache.replay.isolation import in_words
 from stemcache.replay.page import check_extra
 from stemcache.replay.report import LoadPart, Report, TracePart, report_json, without_columns
 from stemcache.replay.run import Run, Runner
-from stemcache.replay.save import check_writable, write_bytes, write_records
+from stemcache.replay.save import check_apart, check_writable, write_bytes, write_records
 from stemcache.replay.selection import Selection, select
 from stemcache.replay.slo import parse_slo
 from stemcache.replay.summary import Setting, summarize
@@ -105,9 +105,11 @@ def replay(
     bounds = None if slo is None else parse_slo(slo)
     if html_path is not None:
         check_extra()
-    for path, flag in ((json_path, "--json"), (records_path, "--records"), (html_path, "--html")):
-        if path is not None:
-            check_writable(path, flag)
+    flags = (("--json", json_path), ("--records", records_path), ("--html", html_path))
+    files = [(flag, path) for flag, path in flags if path is not None]
+    check_apart(files, trace=trace)
+    for flag, path in files:
+        check_writable(path, flag)
     with reading.open(trace) as opened:
         selection = select(
             opened,

@@ -6,10 +6,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from stemcache.cli.printable import printable
 from stemcache.replay.compare import Comparison, Line
 from stemcache.replay.report import HitRate, Report, Spread
 
 __all__ = ["show_comparison", "show_report"]
+
+_LONGEST_NAME = 1024
+"""Paths and addresses are told whole, so that they can be copied."""
+_LONGEST_WORDS = 2000
+"""Of a target, or of a note."""
 
 
 def _ms(seconds: float | None) -> str:
@@ -60,7 +66,15 @@ def show_report(console: Console, report: Report) -> None:
     if report.notes:
         console.print()
         for note in report.notes:
-            console.print(Text(f"note: {note}"))
+            console.print(Text(f"note: {_words(note)}"))
+
+
+def _name(text: str) -> str:
+    return printable(text, most_characters=_LONGEST_NAME)
+
+
+def _words(text: str) -> str:
+    return printable(text, most_characters=_LONGEST_WORDS)
 
 
 def _what(report: Report) -> list[tuple[str, str]]:
@@ -96,12 +110,15 @@ def _what(report: Report) -> list[tuple[str, str]]:
         if count
     ]
     return [
-        ("target", f"{report.target.url} ({report.target.api}), model {report.target.model}"),
-        ("trace", f"{trace.path}, {trace.requests_read:,} requests read, {blocks}"),
+        (
+            "target",
+            f"{_name(report.target.url)} ({report.target.api}), model {_name(report.target.model)}",
+        ),
+        ("trace", f"{_name(trace.path)}, {trace.requests_read:,} requests read, {blocks}"),
         *((("left out", ", ".join(left_out)),) if left_out else ()),
         ("pace", pace),
         ("prompts", load.encoding),
-        ("isolation", load.isolation_in_words),
+        ("isolation", _words(load.isolation_in_words)),
         ("requests", f"{', '.join(done)}, in {report.window_s:,.1f} s"),
     ]
 
@@ -175,7 +192,7 @@ def _tenants(report: Report) -> Table:
             for value in ((spread.p50, spread.p99) if spread is not None else (None, None))
         ]
         table.add_row(
-            Text(part.tenant),
+            Text(printable(part.tenant)),
             f"{part.requests:,}",
             f"{part.failed:,}",
             _share(part.hit_rate),
@@ -191,7 +208,9 @@ def _errors(report: Report) -> Table:
     table = Table.grid(padding=(0, 2))
     for error in report.errors:
         table.add_row(
-            Text(error.kind, style="red"), f"{error.count:,}", Text("\n".join(error.examples))
+            Text(_name(error.kind), style="red"),
+            f"{error.count:,}",
+            Text("\n".join(map(_words, error.examples))),
         )
     return table
 
@@ -203,8 +222,8 @@ def show_comparison(console: Console, comparison: Comparison, names: tuple[str, 
     console.print(
         _pairs(
             [
-                ("A", names[0]),
-                ("B", names[1]),
+                ("A", _name(names[0])),
+                ("B", _name(names[1])),
                 ("interval", f"95%, bootstrap over {how}, seed {comparison.seed}"),
             ]
         )
@@ -217,7 +236,7 @@ def show_comparison(console: Console, comparison: Comparison, names: tuple[str, 
     console.print()
     console.print(Text(_in_a_sentence(comparison)))
     for note in comparison.notes:
-        console.print(Text(f"note: {note}"))
+        console.print(Text(f"note: {_words(note)}"))
 
 
 def _in_a_sentence(comparison: Comparison) -> str:

@@ -33,6 +33,9 @@ __all__ = [
 KIND = "stemcache replay"
 VERSION = 1
 
+_LARGEST_BYTES = 2**30
+"""Of a report with columns for some five million requests."""
+
 Column = tuple[float | None, ...]
 """One value for each request of the run, in the order of their numbers."""
 
@@ -238,7 +241,7 @@ def without_columns(report: Report) -> Report:
 def read_report(path: Path) -> Report:
     """A report that `--json` wrote. Raises UsageError for anything else."""
     try:
-        report = msgspec.json.decode(path.read_bytes(), type=Report)
+        report = msgspec.json.decode(_read(path), type=Report)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}; check its name") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -251,3 +254,17 @@ def read_report(path: Path) -> Report:
             f"give a report of {KIND!r}, version {VERSION}"
         )
     return report
+
+
+def _read(path: Path) -> bytes:
+    """A whole file, but for one that has no end. Raises OSError."""
+    data = bytearray()
+    with path.open("rb") as file:
+        while chunk := file.read(2**20):
+            data += chunk
+            if len(data) > _LARGEST_BYTES:
+                raise UsageError(
+                    f"{path} is larger than {_LARGEST_BYTES // 2**20} MiB; "
+                    "give what --json FILE wrote"
+                )
+    return bytes(data)

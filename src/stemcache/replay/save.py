@@ -1,5 +1,6 @@
 """What is kept of a run besides its report: a line of JSON for each request."""
 
+import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -9,14 +10,42 @@ import msgspec
 from stemcache.errors import UsageError
 from stemcache.replay.outcome import Outcome
 
-__all__ = ["check_writable", "write_bytes", "write_records"]
+__all__ = ["check_apart", "check_writable", "write_bytes", "write_records"]
+
+
+def check_apart(files: Iterable[tuple[str, Path]], *, trace: str) -> None:
+    """Raise UsageError where a file would be written over the trace that is read, or over another.
+
+    `files` are flags and what is given with them. By whatever name, also where none is there yet.
+    """
+    taken: dict[str, str] = {}
+    if trace != "-":
+        taken[_identity(Path(trace))] = "the trace that is read"
+    for flag, path in files:
+        if path.exists() and not path.is_file():
+            continue  # a device takes any number
+        identity = _identity(path)
+        if identity in taken:
+            raise UsageError(f"{flag} {path} is {taken[identity]}; choose another file")
+        taken[identity] = f"the file of {flag}"
+
+
+def _identity(path: Path) -> str:
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return os.path.realpath(path)
+    return f"{found.st_dev}:{found.st_ino}"
 
 
 def check_writable(path: Path, flag: str) -> None:
-    """Raise UsageError now if a file cannot be written in the end. Leaves what is there alone."""
+    """Raise UsageError now if a file cannot be written in the end. Leaves all as it was."""
+    is_there = os.path.lexists(path)
     try:
         with path.open("ab"):
             pass
+        if not is_there:
+            path.unlink()
     except OSError as error:
         raise UsageError(
             f"{flag} {path} cannot be written: {error.strerror}; choose another file"
