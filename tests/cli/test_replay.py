@@ -8,12 +8,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from click.testing import CliRunner
 
+from stemcache.cli.main import stemcache
 from stemcache.cli.replay import replay
+from stemcache.errors import StemcacheError
 from stemcache.replay.prompts import PromptMaker, TextPrompts, TokenPrompts, TokenRange
 from stemcache.replay.report import read_report
 from stemcache.replay.selection import select
@@ -31,8 +33,27 @@ def server() -> Iterator[LiveServer]:
         yield one
 
 
-def command(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """`stemcache replay`, to its end."""
+class Done(NamedTuple):
+    """What a command did."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def command(*arguments: str, **environment: str) -> Done:
+    """`stemcache replay`, to its end, in this process: starting one takes longer than the runs."""
+    runner = CliRunner(env={"COLUMNS": "200", **environment})
+    result = runner.invoke(stemcache, ["replay", *arguments])
+    if isinstance(result.exception, StemcacheError):
+        return Done(2, result.stdout, f"{result.stderr}stemcache: {result.exception}\n")
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return Done(result.exit_code, result.stdout, result.stderr)
+
+
+def process(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """The same as users run it."""
     return subprocess.run(
         [sys.executable, "-m", "stemcache", "replay", *arguments],
         check=False,
@@ -106,7 +127,7 @@ def test_hit_rates_by_usage_by_metrics_and_by_arithmetic_agree(
 ) -> None:
     """Token prompts, one at a time: to the token."""
     path = tmp_path / "r.json"
-    done = command(
+    done = process(
         *(str(trace), "--target", server.url, "--concurrency", "1", "--tokens-per-block", "32"),
         *("--token-range", TOY_RANGE, "--salt", "pepper", "--json", str(path), *NO_EOS),
     )
@@ -122,6 +143,21 @@ def test_hit_rates_by_usage_by_metrics_and_by_arithmetic_agree(
     assert report.output_tokens == 72
     assert "hit rate, usage" in done.stdout
     assert "hit rate, metrics" in done.stdout
+
+
+def test_the_radix_form_agrees_with_arithmetic_to_the_token(trace: Path, tmp_path: Path) -> None:
+    """It finds prefixes that end inside a block."""
+    path = tmp_path / "r.json"
+    with serve("--index", "radix", "--kv-memory", "8MiB") as radix:
+        done = command(
+            *(str(trace), "--target", radix.url, "--concurrency", "1", "--tokens-per-block", "32"),
+            *("--token-range", TOY_RANGE, "--salt", "salt", "--json", str(path), *NO_EOS),
+        )
+    assert done.returncode == 0, done.stderr
+    prompts = prompts_of(trace, TokenPrompts("salt", TokenRange(32, 250)), 32)
+    usage, metrics = read_report(path).hit_rates
+    assert usage.cached_tokens == metrics.cached_tokens == predicted(prompts, 1) > 500
+    assert usage.prompt_tokens == metrics.prompt_tokens == sum(map(len, prompts))
 
 
 def test_chats_agree_with_arithmetic_too(server: LiveServer, trace: Path, tmp_path: Path) -> None:
@@ -168,13 +204,13 @@ def test_an_open_loop_keeps_the_traces_times(
     """Scaled; and a line for each request says when everything happened."""
     records = tmp_path / "r.jsonl"
     done = command(
-        *(str(trace), "--target", f"{server.url}/v1", "--speed", "0.5", "--max-tokens", "2"),
+        *(str(trace), "--target", f"{server.url}/v1", "--speed", "2", "--max-tokens", "2"),
         *("--tokens-per-block", "32", "--token-range", TOY_RANGE, "--records", str(records)),
         *("--slo", "ttft=30s,e2e=30s", *NO_EOS),
     )
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in records.read_text().splitlines()]
-    assert [row["due_s"] for row in rows] == pytest.approx([0.04 * n for n in range(24)])
+    assert [row["due_s"] for row in rows] == pytest.approx([0.01 * n for n in range(24)])
     assert all(row["sent_s"] >= row["due_s"] for row in rows)
     assert {row["usage"]["output_tokens"] for row in rows} == {2}
     assert "goodput" in done.stdout
@@ -322,9 +358,11 @@ def test_a_target_that_is_not_there_is_told(trace: Path) -> None:
     """In one line, with what to do."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    assert fails(str(trace), "--target", f"http://127.0.0.1:{port}") == (
+    done = process(str(trace), "--target", f"http://127.0.0.1:{port}")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
         f"stemcache: nothing answers at http://127.0.0.1:{port} (refused: Connection refused); "
-        "start the server, or check --target"
+        "start the server, or check --target\n"
     )
 
 
