@@ -3,6 +3,8 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -15,6 +17,13 @@ from tests.lab.answers import Page, answer, bar, read, regret, result, svgs, ten
 HOSTILE = "<script>alert(1)</script> $x_1$ & \"quoted\" '{{ 7 * 7 }}'"
 
 
+class Drawn(NamedTuple):
+    """A page, and whether drawing it left the interpreter as it was."""
+
+    markup: str
+    left_pyplot_alone: bool
+
+
 @pytest.fixture(scope="module")
 def markup() -> str:
     """A page with everything that a page can have."""
@@ -25,6 +34,14 @@ def markup() -> str:
 def page(markup: str) -> Page:
     """The same as a reader has it."""
     return read(markup)
+
+
+@pytest.fixture(scope="module")
+def plain() -> Drawn:
+    """A page without a command; drawing takes a second, so those who only look share one."""
+    loaded = "matplotlib.pyplot" in sys.modules
+    markup = render(answer())
+    return Drawn(markup, loaded == ("matplotlib.pyplot" in sys.modules))
 
 
 def everything() -> dict[str, object]:
@@ -115,9 +132,9 @@ def test_the_command_and_the_version_are_told(page: Page) -> None:
     assert f"stemcache {stemcache.__version__}" in page.text
 
 
-def test_without_a_command_none_is_told() -> None:
+def test_without_a_command_none_is_told(plain: Drawn) -> None:
     """A page from a saved answer does not make one up."""
-    assert "Made by" not in read(render(answer())).text
+    assert "Made by" not in read(plain.markup).text
 
 
 def test_equal_answers_give_equal_bytes(markup: str) -> None:
@@ -132,26 +149,21 @@ def test_equal_answers_give_equal_bytes(markup: str) -> None:
     assert before == given
 
 
-def test_the_settings_of_matplotlib_neither_change_the_page_nor_change() -> None:
+def test_the_settings_of_matplotlib_neither_change_the_page_nor_change(plain: Drawn) -> None:
     """A user's matplotlibrc is not the report's, and the other way round."""
     mpl = pytest.importorskip("matplotlib")
-    plain = render(answer())
     with mpl.rc_context({"font.size": 23.0, "axes.facecolor": "red", "svg.fonttype": "path"}):
         before = dict(mpl.rcParams)
 
         styled = render(answer())
 
         assert before == dict(mpl.rcParams)
-    assert plain == styled
+    assert plain.markup == styled
 
 
-def test_drawing_needs_no_pyplot() -> None:
+def test_drawing_needs_no_pyplot(plain: Drawn) -> None:
     """The module pyplot keeps every figure it made, and looks for a display."""
-    loaded = "matplotlib.pyplot" in sys.modules
-
-    render(answer())
-
-    assert loaded == ("matplotlib.pyplot" in sys.modules)
+    assert plain.left_pyplot_alone
 
 
 def test_what_the_trace_says_is_never_markup() -> None:
@@ -238,37 +250,35 @@ def edge_cases() -> Iterator[tuple[str, dict[str, object]]]:
             prefix_tree=[],
         ),
     )
-    yield "no times", answer(span_s=0.0)
-    yield "one row", answer(results=[result("lru", None, 0.375)])
     yield "no row", answer(results=[])
     policies = ("lru", "min", *(f"policy-{number}" for number in range(20)))
     many = [result(policy, 2**power, 0.3) for policy in policies for power in range(15)]
-    yield "hundreds of rows", answer(results=many)
+    yield "hundreds of rows, in characters", answer(results=many, unit="characters")
     yield (
-        "all with a time to live",
+        "all with a time to live, sessions apart",
         answer(
+            caches="one a session",
             results=[
                 result("lru", capacity, 0.2, ttl_s=ttl_s)
                 for capacity in (10, 1000, None)
                 for ttl_s in (0.5, 60.0, 86_400.0, None)
-            ]
+            ],
         ),
     )
-    yield "one time to live", answer(results=[result("lru", None, 0.2, ttl_s=60.0)])
     yield (
-        "lives from the write",
-        answer(results=[result("lru", None, 0.2, ttl_s=60.0, refresh=False)]),
-    )
-    yield (
-        "everything reused at once",
+        "one row, no times, everything reused at once, one wide stem",
         answer(
+            span_s=0.0,
+            results=[result("lru", None, 0.375)],
             reuse_time={"upto_s": [1, None], "blocks": [9, 0]},
             reuse_distance={"from_blocks": [1], "blocks": [9]},
+            prefix_tree=[bar(None, 0, 1, 12_031)],
         ),
     )
     yield (
-        "huge distances",
+        "one life from the write, huge distances",
         answer(
+            results=[result("lru", None, 0.2, ttl_s=60.0, refresh=False)],
             reuse_distance={
                 "from_blocks": [2**power for power in range(31)],
                 "blocks": [10**9] * 31,
@@ -280,17 +290,21 @@ def edge_cases() -> Iterator[tuple[str, dict[str, object]]]:
             },
         ),
     )
-    yield "one wide stem", answer(prefix_tree=[bar(None, 0, 1, 12_031)])
-    yield "sessions apart", answer(caches="one a session")
-    yield "characters", answer(unit="characters")
 
 
-@pytest.mark.parametrize(
-    ("name", "given"), list(edge_cases()), ids=[name for name, _ in edge_cases()]
-)
-def test_no_edge_breaks_a_page(name: str, given: dict[str, object]) -> None:
+EDGES = dict(edge_cases())
+
+
+@cache
+def edge(name: str) -> str:
+    """Its page, drawn once."""
+    return render(EDGES[name])
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_no_edge_breaks_a_page(name: str) -> None:
     """Well-formed, with every figure either drawn or said to have nothing to draw."""
-    markup = render(given)
+    markup = edge(name)
     page = read(markup)
 
     assert page.tags.count("h2") >= 6, name
@@ -303,9 +317,7 @@ def test_no_edge_breaks_a_page(name: str, given: dict[str, object]) -> None:
 
 def test_a_trace_that_shares_nothing_says_so() -> None:
     """In words, where figures would be empty."""
-    given = dict(edge_cases())["zero hits"]
-
-    text = read(render(given)).text
+    text = read(edge("zero hits")).text
 
     assert "No prompt begins as an earlier one does: no cache of prefixes will help." in text
     assert "No block was used twice." in text
@@ -314,7 +326,7 @@ def test_a_trace_that_shares_nothing_says_so() -> None:
 
 def test_an_unknown_rate_is_said_to_be_unknown() -> None:
     """Never zero."""
-    page = read(render(dict(edge_cases())["null rates"]))
+    page = read(edge("null rates"))
 
     assert "unknown" in page.tables["A row for each cache"][1]
     assert "0.0%" not in page.text

@@ -1,4 +1,5 @@
 import re
+from functools import cache
 from itertools import pairwise
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -11,6 +12,12 @@ from stemcache.lab.report.drawing import INK, MARKERS, SERIES, draw
 from stemcache.lab.report.histograms import reuse_distances, reuse_times
 from stemcache.lab.report.parts import Plot
 from tests.lab.answers import answer, result
+
+
+@cache
+def usual() -> Plot:
+    """The miss ratio of an answer with nothing special, drawn once."""
+    return miss_ratios(answer())
 
 
 def texts(plot: Plot) -> list[str]:
@@ -28,7 +35,7 @@ def rows(plot: Plot | None) -> list[list[str]]:
 
 def test_the_miss_ratio_has_axes_in_blocks_and_tokens_and_both_rates() -> None:
     """So that nobody has to convert."""
-    written = texts(miss_ratios(answer()))
+    written = texts(usual())
 
     for label in ("capacity in blocks", "capacity in tokens", "hit rate"):
         assert label in written
@@ -73,12 +80,12 @@ def test_more_series_than_colours_share_one() -> None:
 
 def test_the_whole_curve_is_tabled() -> None:
     """Capacity both ways, and all rates."""
-    assert rows(miss_ratios(answer()))[4] == ["10,000", "5,120,000", "21.0%", "79.0%", "20.0%"]
+    assert rows(usual())[4] == ["10,000", "5,120,000", "21.0%", "79.0%", "20.0%"]
 
 
 def test_words_tell_where_the_curve_begins_and_ends() -> None:
     """For who cannot see it."""
-    assert miss_ratios(answer()).alternative == (
+    assert usual().alternative == (
         "Miss ratio against capacity; the ideal leaves 62.5% to compute. "
         "With lru it goes from 100.0% at 1 blocks to 62.5% at 40,000 blocks. "
         "Points for lru, min."
@@ -213,7 +220,7 @@ def test_bars_grow_with_what_they_count() -> None:
 
 def test_the_curve_falls_where_rates_rise() -> None:
     """Its line never goes back up, from all to compute to the ideal's remainder."""
-    svg = miss_ratios(answer()).svg
+    svg = usual().svg
     lines = re.findall(r'<path d="([^"]+)"[^>]*style="fill: none; stroke: var\(--series-1\)', svg)
     curve = max(lines, key=len)
 
@@ -243,7 +250,7 @@ def test_a_figure_takes_its_colours_and_its_font_from_the_page() -> None:
 def test_parts_of_two_figures_never_share_a_name() -> None:
     """Else one would be drawn with the other's markers."""
     one, other = (
-        set(re.findall(r' id="([^"]+)"', miss_ratios(answer()).svg.replace("miss-ratio", name)))
+        set(re.findall(r' id="([^"]+)"', usual().svg.replace("miss-ratio", name)))
         for name in ("one", "other")
     )
 
