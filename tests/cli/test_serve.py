@@ -44,7 +44,7 @@ def test_a_port_in_use_is_told_before_anything_is_loaded() -> None:
         (["--kv-memory", "12 parsecs"], "'12 parsecs' is no size; use a number with a unit"),
         (["--kv-memory", "0"], "'0' is no memory at all; use 1 byte or more"),
         (["--model", "toy", "--kv-memory", "100"], "--kv-memory is 100 bytes, less than one page"),
-        (["--eviction", "lruu"], "'lruu' is not one of 'fifo', 'lfu', 'lru', 'priority', 'slru'"),
+        (["--eviction", "lruu"], "'lruu' is not one of 'cost', 'fifo', 'lfu', 'lru', 'odds', "),
         (["--schedule", "best"], "'best' is not one of 'fcfs', 'lpm'"),
         (["--index", "tree"], "'tree' is not one of 'hash', 'radix'"),
         (["--block-size", "0"], "0 is not in the range 1<=x<=4096"),
