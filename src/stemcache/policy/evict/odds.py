@@ -64,6 +64,7 @@ class _Turn:
         "gone",
         "grown_from",
         "kind",
+        "left",
         "now_s",
         "number",
         "output_tokens",
@@ -82,6 +83,8 @@ class _Turn:
         self.blocks = stamp.blocks
         self.gone = 0
         """Blocks that were evicted while it was the last to have used them."""
+        self.left = 0
+        """Once superseded: blocks behind the fork that can still be returned to."""
         self.gap_s: float | None = None
         self.grown_from = 0
         self.output_tokens: int | None = None
@@ -163,7 +166,7 @@ class Odds:
             self._close(state.turn, returned=True)
         turn = _Turn(stamp)
         if extends or not state.forks:
-            self._follow(session, turn, share=1.0 if extends else stamp.blocks / last.blocks)
+            self._follow(session, turn, last.blocks if extends else stamp.blocks)
         return OddsState(turn, state.forks + (not extends))
 
     def entered(
@@ -194,9 +197,12 @@ class Odds:
 
     def evicted(self, state: OddsState) -> None:
         """What is superseded is not waited for once it goes; a session may be recognised."""
-        state.turn.gone += 1
-        if state.turn in self._aside:
-            self._close(state.turn, returned=False)
+        turn = state.turn
+        turn.gone += 1
+        if turn in self._aside:
+            turn.left -= 1
+            if not turn.left:
+                self._close(turn, returned=False)
 
     def turned(self, leaves: int) -> bool:
         """Often enough that ages are right to a few percent, rarely enough to cost little."""
@@ -232,21 +238,23 @@ class Odds:
         """A session that begins, or one that was evicted whole and comes back."""
         known = self._by_first.get(first)
         if known is not None and known is not turn.session:
-            self._follow(known, turn, share=1.0)
+            self._follow(known, turn, known.last.blocks)
         else:
             turn.session.first = first
             self._by_first[first] = turn.session
 
-    def _follow(self, session: _Session, turn: _Turn, *, share: float) -> None:
-        """`turn` continues a session through so much of the last turn's prompt."""
+    def _follow(self, session: _Session, turn: _Turn, through: int) -> None:
+        """`turn` continues a session through the first blocks of its last turn."""
         last = session.last
         if session in self._sessions:
             age_s = max(0.0, self._now_s - last.now_s)
-            came = last.share * min(1.0, share)
+            came = last.share * min(1.0, through / last.blocks)
             rest = last.share - came
             self._observe(last, age_s, came, returned=True)
+            last.left = last.blocks - last.gone - through
             if rest:
                 self._observe(last, age_s, rest, returned=False)
+            if rest and last.left > 0:
                 last.since_s, last.share = age_s, rest
                 self._aside[last] = None
                 if len(self._aside) > _REMEMBERED:

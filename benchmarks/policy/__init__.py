@@ -1,0 +1,1 @@
+"""Eviction policies on real traces, beside LRU and the optimum."""
