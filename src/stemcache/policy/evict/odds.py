@@ -248,7 +248,7 @@ class Odds:
         last = session.last
         if session in self._sessions:
             age_s = max(0.0, self._now_s - last.now_s)
-            came = last.share * min(1.0, through / last.blocks)
+            came = last.share * min(1.0, through / max(1, last.blocks))
             rest = last.share - came
             self._observe(last, age_s, came, returned=True)
             last.left = last.blocks - last.gone - through
