@@ -2,19 +2,32 @@
 
 from stemcache.core.events import Event, Removed, Stored
 from stemcache.core.hash_index import HashIndex
-from stemcache.core.index import Inserted, Lease, Match, Policy, PrefixIndex, Removal, Victim
+from stemcache.core.index import (
+    Inserted,
+    Lease,
+    Match,
+    Policy,
+    PrefixIndex,
+    Removal,
+    RequestPolicy,
+    Victim,
+)
 from stemcache.core.namespace import Namespace
 from stemcache.core.radix_index import RadixIndex
 from stemcache.core.tokens import Chain
 from stemcache.engine.model import Model
 from stemcache.engine.toy import ToyModel
-from stemcache.policy.evict import Fifo, Lfu, Lru, Priority, Slru
+from stemcache.policy.evict import Cost, Fifo, Lfu, Lru, Odds, Priority, Slru
+from stemcache.policy.evict.cost import CostState
 from stemcache.policy.evict.lfu import LfuState
+from stemcache.policy.evict.odds import OddsState
 from stemcache.policy.evict.priority import PriorityState
 from stemcache.policy.evict.slru import SlruState
 
 fifo: Policy[int] = Fifo()
 lru: Policy[int] = Lru()
+cost: Policy[CostState] = Cost(block_tokens=1)
+odds: RequestPolicy[OddsState] = Odds()
 lfu: HashIndex[int, LfuState] = HashIndex(block_size=16, policy=Lfu())
 slru: RadixIndex[None, SlruState] = RadixIndex(block_size=1, policy=Slru())
 priority: RadixIndex[str, PriorityState] = RadixIndex(block_size=1, policy=Priority(), keyed=True)
