@@ -98,6 +98,7 @@ def test_runs_are_kept_apart_in_one_way(
     """That which the flags name."""
     isolation = plan(**flags).job.isolation
     assert (isolation.kind, isolation.prompt_salt, isolation.salt) == (kind, prompt_salt, salt)
+    assert isolation.repeatable == ("salt" in flags)
 
 
 def test_chats_get_words() -> None:

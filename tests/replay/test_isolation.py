@@ -25,5 +25,17 @@ def test_the_report_says_what_was_done() -> None:
     assert said["reset"] == (
         "the target's prefix cache was emptied before the run (POST /flush_cache)"
     )
-    assert said["cache-salt"] == "every request carried cache_salt 's'"
+    assert said["cache-salt"] == (
+        "every request carried cache_salt 's': nothing cached by an earlier run matches"
+    )
     assert said["kept-warm"].startswith("none: what earlier runs left in the cache")
+
+
+@pytest.mark.parametrize("kind", ["salted", "cache-salt"])
+def test_a_salt_that_the_user_gave_may_be_warm(kind: IsolationKind) -> None:
+    """A second run with it sends what the first one left in the cache."""
+    said = in_words(Isolation(kind, "s", repeatable=True), None)
+    assert said.endswith(
+        ": what earlier runs with this salt left in the cache may have been hit (--salt)"
+    )
+    assert "nothing cached" not in said

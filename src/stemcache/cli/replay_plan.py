@@ -163,7 +163,7 @@ def _isolation(pacing: Pacing, fresh_salt: str) -> Isolation:
         kind = "cache-salt"
     elif pacing.keep_warm:
         kind = "kept-warm"
-    return Isolation(kind, pacing.salt or fresh_salt)
+    return Isolation(kind, pacing.salt or fresh_salt, repeatable=pacing.salt is not None)
 
 
 def _metrics(asking: Asking, target: Target) -> Target | None:

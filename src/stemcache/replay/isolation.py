@@ -25,6 +25,8 @@ class Isolation:
 
     kind: IsolationKind
     salt: str
+    repeatable: bool = False
+    """Whether the user gave the salt, so that an earlier run may have had it too."""
 
     @property
     def prompt_salt(self) -> str:
@@ -43,13 +45,21 @@ def in_words(isolation: Isolation, reset_path: str | None) -> str:
         case "salted":
             return (
                 f"prompts salted with {isolation.salt!r} from their first token on: "
-                "nothing cached by an earlier run matches"
+                f"{_whom_it_hits(isolation)}"
             )
         case "reset":
             return f"the target's prefix cache was emptied before the run (POST {reset_path})"
         case "cache-salt":
-            return f"every request carried cache_salt {isolation.salt!r}"
+            return (
+                f"every request carried cache_salt {isolation.salt!r}: {_whom_it_hits(isolation)}"
+            )
         case "kept-warm":
             return "none: what earlier runs left in the cache may have been hit (--keep-warm)"
         case _:
             assert_never(isolation.kind)
+
+
+def _whom_it_hits(isolation: Isolation) -> str:
+    if isolation.repeatable:
+        return "what earlier runs with this salt left in the cache may have been hit (--salt)"
+    return "nothing cached by an earlier run matches"
