@@ -55,3 +55,10 @@ def test_another_file_is_refused(pair: list[str], tmp_path: Path) -> None:
     done = CliRunner().invoke(compare, [pair[0], str(other)])
     assert done.exit_code != 0
     assert "o.json is no report of a replay" in str(done.exception)
+
+
+def test_a_seed_that_draws_nothing_is_refused(pair: list[str]) -> None:
+    """With what to write."""
+    done = CliRunner().invoke(compare, [*pair, "--seed", "-1"])
+    assert done.exit_code == 2
+    assert "-1 is not in the range x>=0" in done.output

@@ -3,7 +3,7 @@ import math
 import click
 import pytest
 
-from stemcache.cli.durations import DURATION, lasting
+from stemcache.cli.durations import DURATION, SOME_TIME, lasting
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,15 @@ def test_what_is_no_duration_is_told(text: str) -> None:
     with pytest.raises(click.BadParameter) as caught:
         DURATION.convert(text, None, None)
     assert caught.value.message == (f"{text!r} is no duration; use a number with a unit: 90s, 2h")
+
+
+@pytest.mark.parametrize("text", ["0", "0ms", "0.1ms"])
+def test_no_time_is_refused_where_something_has_to_happen(text: str) -> None:
+    """With what is enough."""
+    with pytest.raises(click.BadParameter) as caught:
+        SOME_TIME.convert(text, None, None)
+    assert caught.value.message == f"{text} is too short; write 1ms or more, such as 10s or 5m"
+    assert SOME_TIME.convert("1ms", None, None) == 0.001
 
 
 @pytest.mark.parametrize(

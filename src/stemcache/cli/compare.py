@@ -25,7 +25,7 @@ OutputFormat = Literal["full", "json"]
     default=None,
     help="Whether equal numbers are the same request.  [default: if the traces have one name]",
 )
-@click.option("--seed", default=0, show_default=True, help="Of the draws.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of the draws.")
 @click.option(
     "--output-format", default="full", show_default=True, type=click.Choice(get_args(OutputFormat))
 )

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import click
 
-from stemcache.cli.durations import DURATION
+from stemcache.cli.durations import SOME_TIME
 from stemcache.replay.target import APIS, Api
 
 __all__ = ["Asking", "asking_options", "with_options"]
@@ -67,7 +67,7 @@ _ASKING = (
         "timeout_s",
         default="10m",
         show_default=True,
-        type=DURATION,
+        type=SOME_TIME,
         help="For one answer, from sending to its end.",
     ),
     click.option(
@@ -75,7 +75,7 @@ _ASKING = (
         "connect_timeout_s",
         default="10s",
         show_default=True,
-        type=DURATION,
+        type=SOME_TIME,
         help="For a new connection.",
     ),
     click.option(

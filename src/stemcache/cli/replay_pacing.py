@@ -8,7 +8,8 @@ from typing import Literal, TypeVar, get_args
 
 import click
 
-from stemcache.cli.durations import DURATION
+from stemcache.cli.durations import DURATION, SOME_TIME
+from stemcache.cli.paces import PACE
 from stemcache.cli.replay_asking import with_options
 from stemcache.errors import UsageError
 from stemcache.replay.prompts import TokenRange
@@ -21,6 +22,7 @@ R = TypeVar("R")
 
 _RANGE = re.compile(r"(\d{1,10})-(\d{1,10})")
 _THINK = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|)")
+_LONGEST_THINK_S = 86_400.0
 
 
 class TokenRangeType(click.ParamType[TokenRange]):
@@ -57,7 +59,10 @@ class ThinkType(click.ParamType[Think]):
         found = _THINK.fullmatch(str(value).strip())
         if found is None:
             self.fail(f"{value!r} is no time; use seconds, 500ms, or 'recorded'", param, ctx)
-        return float(found[1]) * (0.001 if found[2] == "ms" else 1.0)
+        seconds = float(found[1]) * (0.001 if found[2] == "ms" else 1.0)
+        if seconds > _LONGEST_THINK_S:
+            self.fail(f"{value} is longer than a day; write less, such as 2 or 500ms", param, ctx)
+        return seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,17 +91,17 @@ class Pacing:
 
 _PACING = (
     click.option("--limit", type=click.IntRange(1), help="Read so many requests of the trace."),
-    click.option("--duration", "duration_s", type=DURATION, help="Send nothing after this long."),
+    click.option("--duration", "duration_s", type=SOME_TIME, help="Send nothing after this long."),
     click.option(
         "--speed",
         default=1.0,
         show_default=True,
-        type=click.FloatRange(0, min_open=True),
+        type=PACE,
         help="How much faster than the trace: its times, and recorded think times.",
     ),
     click.option(
         "--rate",
-        type=click.FloatRange(0, min_open=True),
+        type=PACE,
         help="Rescale the trace's times to so many requests a second on average.",
     ),
     click.option(

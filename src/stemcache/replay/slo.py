@@ -1,5 +1,6 @@
 """Bounds on latency that a request must keep to be counted as well served. Pure."""
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from stemcache.replay.report import Goodput
 __all__ = ["Slo", "goodput", "parse_slo"]
 
 _NAMES = ("e2e", "itl", "tpot", "ttft")
+_MOST_SHOWN = 40
 _BOUND = re.compile(r"(?P<name>\w+)=(?P<number>\d+(?:\.\d+)?)(?P<unit>ms|s|)")
 
 
@@ -50,7 +52,13 @@ def parse_slo(text: str) -> Slo:
             raise UsageError(unknown_choice("bound", name, "--slo", _NAMES))
         if name in bounds:
             raise UsageError(f"--slo bounds {name} twice; leave one out")
-        bounds[name] = float(found["number"]) * (0.001 if found["unit"] == "ms" else 1.0)
+        bound_s = float(found["number"]) * (0.001 if found["unit"] == "ms" else 1.0)
+        if not 0 < bound_s < math.inf:
+            raise UsageError(
+                f"{part.strip()[:_MOST_SHOWN]!r} of --slo bounds nothing; write a time that an "
+                f"answer can keep and miss, such as {name}=500ms"
+            )
+        bounds[name] = bound_s
     return Slo(bounds)
 
 
