@@ -7,7 +7,13 @@ import pytest
 from stemcache.errors import UsageError
 from stemcache.replay.credentials import Credentials
 from stemcache.replay.fetch import Fetcher, FetchError
-from stemcache.replay.probe import check_answer, find_model, reset_cache, scrape
+from stemcache.replay.probe import (
+    NoCountersError,
+    check_answer,
+    find_model,
+    reset_cache,
+    scrape,
+)
 from stemcache.replay.scrape import Counters
 from stemcache.replay.target import parse_target
 from tests.replay.made import outcome
@@ -98,7 +104,8 @@ def test_a_target_that_is_not_there_is_told_in_one_line() -> None:
 def test_a_target_that_is_silent_or_talks_nonsense_is_told() -> None:
     """By the kind of failure."""
     look = lambda fetcher: find_model(fetcher, None)  # noqa: E731  # shorter than a function
-    assert "(timeout: no answer within 0.05 s)" in refused(b"", look, timeout_s=0.05)
+    silent = refused(b"", look, timeout_s=0.05)
+    assert "takes connections and did not answer in time (no answer within 0.05 s)" in silent
     message = refused(b"nonsense\r\n\r\n", look)
     assert message.startswith("no answer that is HTTP comes from http://127.0.0.1:")
     assert "(not_http: " in message
@@ -155,8 +162,26 @@ def test_counters_are_read_if_there_are_any() -> None:
     page = b"stemcache_prompt_tokens_total 5\nstemcache_cached_tokens_total 2\n"
     look = lambda fetcher: scrape(fetcher, "/metrics")  # noqa: E731  # shorter than a function
     assert done(whole("200 OK", page), look)[0] == Counters("stemcache", 5, 2)
-    assert done(whole("404 Not Found", page), look)[0] is None
-    assert done(b"nonsense\r\n\r\n", look)[0] is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (whole("404 Not Found", b""), "answered 404"),
+        (whole("200 OK", b"x 1"), "has no counters of cached tokens that are known"),
+        (b"nonsense\r\n\r\n", r"could not be read \(not_http: "),
+        (b"", "did not answer within 0.05 s"),
+    ],
+)
+def test_counters_that_are_unknown_have_a_reason(answer: bytes, why: str) -> None:
+    """A page that never comes is not a page without counters."""
+    with pytest.raises(NoCountersError, match=why):
+        done(answer, lambda fetcher: scrape(fetcher, "/metrics"), timeout_s=0.05)
+
+
+def test_a_list_that_never_comes_does_not_matter_where_the_model_is_named() -> None:
+    """As one that is refused does not."""
+    assert done(b"", lambda f: find_model(f, "x"), timeout_s=0.05)[0] == "x"
 
 
 def test_an_answer_without_end_is_bounded() -> None:

@@ -1,6 +1,7 @@
 import asyncio
 import gc
 import json
+import time
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -201,6 +202,36 @@ def test_a_run_may_be_ended_while_it_probes() -> None:
     target.completion = never
     run, _, _ = ran(target)
     assert (run.outcomes, run.ended_by) == ((), "^C")
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/reset_prefix_cache", "/metrics"])
+def test_a_run_may_be_ended_while_the_target_is_silent(path: str) -> None:
+    """Whatever was asked of it beside the load; nothing is sent then."""
+
+    class Silent(Target):
+        def __call__(self, asked: Asked) -> bytes | list[bytes]:
+            if asked.path != path:
+                return super().__call__(asked)
+            asyncio.get_running_loop().call_soon(self.end)
+            return b""
+
+    began_s = time.monotonic()
+    run, _, _ = ran(Silent(), isolation=Isolation("reset", "s"))
+    assert (run.outcomes, run.ended_by) == ((), "^C")
+    assert time.monotonic() - began_s < 4
+
+
+def test_counters_that_never_come_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They have a bound of their own, whatever that of an answer is; and it is told."""
+    monkeypatch.setattr("stemcache.replay.run._CONTROL_S", 0.05)
+
+    class Silent(Target):
+        def __call__(self, asked: Asked) -> bytes | list[bytes]:
+            return b"" if asked.path == "/metrics" else super().__call__(asked)
+
+    run, _, _ = ran(Silent())
+    assert len(run.outcomes) == 5
+    assert (run.before, run.no_counters) == (None, "did not answer within 0.05 s")
 
 
 def test_who_watches_is_told_twice_a_second() -> None:

@@ -14,12 +14,16 @@ from stemcache.replay.outcome import Outcome
 from stemcache.replay.scrape import Counters, read_counters
 from stemcache.replay.target import Target
 
-__all__ = ["check_answer", "find_model", "reset_cache", "scrape"]
+__all__ = ["NoCountersError", "check_answer", "find_model", "reset_cache", "scrape"]
 
 _RESET_PATHS = ("/reset_prefix_cache", "/flush_cache")
 """stemcache's and vLLM's; SGLang's."""
 
 _WORDS = 300
+
+
+class NoCountersError(Exception):
+    """The target's own counters are not known; the message says why, to follow its name."""
 
 
 class _Card(msgspec.Struct):
@@ -44,6 +48,8 @@ async def find_model(fetcher: Fetcher, asked: str | None) -> str:
     try:
         reply = await fetcher.fetch("GET", target.models_path)
     except FetchError as error:
+        if asked is not None and error.kind == "timeout":
+            return asked  # something took the connection; the probe will tell
         raise UsageError(_unreachable(target, error)) from None
     refused = reply.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
     if asked is not None:
@@ -117,18 +123,28 @@ async def reset_cache(fetcher: Fetcher) -> str:
     )
 
 
-async def scrape(fetcher: Fetcher, path: str) -> Counters | None:
-    """The target's own counters; None if it has none that are known, or does not answer."""
+async def scrape(fetcher: Fetcher, path: str) -> Counters:
+    """The target's own counters. Raises NoCountersError."""
     try:
         reply = await fetcher.fetch("GET", path)
-    except FetchError:
-        return None
+    except FetchError as error:
+        if error.kind == "timeout":
+            raise NoCountersError(f"did not answer within {fetcher.timeout_s:g} s") from None
+        raise NoCountersError(f"could not be read ({error.kind}: {error})") from None
     if reply.status != HTTPStatus.OK:
-        return None
-    return read_counters(reply.body.decode(errors="replace"))
+        raise NoCountersError(f"answered {reply.status}")
+    counters = read_counters(reply.body.decode(errors="replace"))
+    if counters is None:
+        raise NoCountersError("has no counters of cached tokens that are known")
+    return counters
 
 
 def _unreachable(target: Target, error: FetchError) -> str:
+    if error.kind == "timeout":
+        return (
+            f"{target.origin} takes connections and did not answer in time ({error}); "
+            "see whether it is busy or still starting, or check --target"
+        )
     begun = error.kind in {"dropped", "head_too_large", "not_http", "too_large"}
     what = "no answer that is HTTP comes from" if begun else "nothing answers at"
     return f"{what} {target.origin} ({error.kind}: {error}); start the server, or check --target"

@@ -8,8 +8,8 @@ reachable? model? ─► probe ─► reset ─► /metrics ─► load ─► l
 
 import asyncio
 import gc
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,7 +23,13 @@ from stemcache.replay.isolation import Isolation
 from stemcache.replay.loops import ClosedLoop, OpenLoop, Pacer
 from stemcache.replay.outcome import Outcome
 from stemcache.replay.pool import Pool, resolve
-from stemcache.replay.probe import check_answer, find_model, reset_cache, scrape
+from stemcache.replay.probe import (
+    NoCountersError,
+    check_answer,
+    find_model,
+    reset_cache,
+    scrape,
+)
 from stemcache.replay.prompts import PromptMaker
 from stemcache.replay.scrape import Counters
 from stemcache.replay.selection import Planned
@@ -35,6 +41,12 @@ __all__ = ["Job", "Run", "Runner"]
 
 _TICK_S = 0.5
 _PROBE_NUMBER = -1
+_CONTROL_S = 5.0
+"""For an answer beside the load: each is quick, or the target has none."""
+_PARTING_S = 1.0
+"""The same once the run was ended: somebody waits for it to be over."""
+_NO_MODEL = "not known"
+"""Of a run that was ended before it learned the name."""
 _LEAD_S = 0.1
 """Before an open loop's first request is due, to make the first bodies in."""
 
@@ -73,6 +85,9 @@ class Run:
     before: Counters | None
     after: Counters | None
     connections: int
+    no_counters: str | None = None
+    """Why `before` or `after` is unknown, to follow the name of the page; None if both are known,
+    or nobody asked."""
 
 
 class Runner:
@@ -91,6 +106,8 @@ class Runner:
         self._pacer = Pacer(clock)
         self._sender: Sender | None = None
         self._ended_by: str | None = None
+        self._asking: asyncio.Timeout | None = None
+        self._no_counters: str | None = None
 
     def end(self, reason: str) -> None:
         """Send nothing more and give up what is under way."""
@@ -98,12 +115,16 @@ class Runner:
         self._pacer.end()
         if self._sender is not None:
             self._sender.give_up()
+        if self._asking is not None:
+            self._asking.reschedule(0.0)
+            self._asking = None
 
     async def run(self) -> Run:
         """Send everything and wait for the answers. Raises UsageError before the first request."""
         job = self._job
         pool = Pool(await resolve(job.target), self._clock, timeout_s=job.connect_timeout_s)
-        fetcher = Fetcher(pool, job.target, job.credentials, timeout_s=job.timeout_s)
+        patience_s = min(job.timeout_s, _CONTROL_S)
+        fetcher = Fetcher(pool, job.target, job.credentials, timeout_s=patience_s)
         try:
             return await self._run(pool, fetcher)
         finally:
@@ -111,10 +132,10 @@ class Runner:
 
     async def _run(self, pool: Pool, fetcher: Fetcher) -> Run:
         job = self._job
+        model = job.model or _NO_MODEL
         if job.probe or job.model is None:
-            model = await find_model(fetcher, job.model)
-        else:
-            model = job.model
+            async with self._until_ended():
+                model = await find_model(fetcher, job.model)
         bodies = BodyMaker(
             api=job.target.api,
             model=model,
@@ -124,8 +145,11 @@ class Runner:
         )
         if job.probe and not self._pacer.ended:
             await self._probe(pool, bodies)
-        reset_path = await reset_cache(fetcher) if job.isolation.kind == "reset" else None
-        before = await self._counters()
+        reset_path = None
+        if job.isolation.kind == "reset" and not self._pacer.ended:
+            async with self._until_ended():
+                reset_path = await reset_cache(fetcher)
+        before = None if self._pacer.ended else await self._counters()
         made = pool.made
         with _few_collections():
             lead_s = _LEAD_S if isinstance(job.loop, OpenLoop) else 0.0
@@ -148,7 +172,19 @@ class Runner:
             before=before,
             after=after,
             connections=connections,
+            no_counters=self._no_counters,
         )
+
+    @asynccontextmanager
+    async def _until_ended(self) -> AsyncIterator[None]:
+        """What is awaited within is left where it is when the run is ended."""
+        try:
+            async with asyncio.timeout(None) as self._asking:
+                yield
+        except TimeoutError:
+            pass  # ended
+        finally:
+            self._asking = None
 
     def _new_sender(self, pool: Pool, origin_s: float) -> Sender:
         job = self._job
@@ -178,13 +214,25 @@ class Runner:
             return None
         # A key is for the target alone.
         keys = job.credentials if place.origin == job.target.origin else Credentials((), ())
-        try:
-            address = await resolve(place)
-        except UsageError:
-            return None
-        pool = Pool(address, self._clock, timeout_s=job.connect_timeout_s)
-        fetcher = Fetcher(pool, place, keys, timeout_s=job.timeout_s)
-        return await scrape(fetcher, place.base + place.query)
+        bound_s = _PARTING_S if self._pacer.ended else _CONTROL_S
+        self._no_counters = "was not read: the run was ended"
+        async with self._until_ended():
+            try:
+                pool = Pool(
+                    await resolve(place),
+                    self._clock,
+                    timeout_s=min(job.connect_timeout_s, bound_s),
+                )
+                fetcher = Fetcher(pool, place, keys, timeout_s=min(job.timeout_s, bound_s))
+                counters = await scrape(fetcher, place.base + place.query)
+            except UsageError as error:
+                self._no_counters = f"could not be read ({error})"
+            except NoCountersError as error:
+                self._no_counters = str(error)
+            else:
+                self._no_counters = None
+                return counters
+        return None
 
     async def _answers(self, sender: Sender) -> None:
         """Wait for what is still on the way; each has its timeout."""
