@@ -233,6 +233,18 @@ def test_ranks_change_only_where_it_says_so(monkeypatch: pytest.MonkeyPatch) -> 
     assert [True, False, True, False] == [before == after for before, after in pairwise(ranks)]
 
 
+def test_a_clock_that_goes_back_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would be a negative age is none."""
+    monkeypatch.setattr(odds, "_FIT_REQUESTS", (2, 2))
+    policy = Odds()
+    for seq, now in enumerate([100.0, 50.0, 75.0, -3.0, 0.0, 60.0], start=1):
+        state = policy.entered(None, stamp(seq, now=now), named("a"))
+        policy.used(policy.used(state, stamp(20 + seq, 1, now - 10)), stamp(40 + seq, 1, now - 20))
+        policy.turned(1)
+
+    assert 0 < policy.rank(state)[0] < 100
+
+
 def test_an_engine_can_tell_which_policies_follow_requests() -> None:
     """By their hooks."""
     following = [name for name in evict.NAMES if isinstance(evict.make(name), RequestPolicy)]

@@ -80,6 +80,14 @@ def test_nothing_seen_is_a_hazard_that_falls_with_age() -> None:
     assert estimate.index((1, 0), 100.0) == pytest.approx(0.1 / 100, rel=0.3)
 
 
+def test_a_fit_of_nothing_is_what_there_was_before() -> None:
+    """A server may be asked for room before anything was seen."""
+    before, after = Returns((2, 2)), Returns((2, 2))
+    after.fit([], requests=0)
+
+    assert before.index((0, 1), 5.0) == pytest.approx(after.index((0, 1), 5.0))
+
+
 def test_the_index_looks_ahead_of_a_peak() -> None:
     """Who returns after 20 seconds is worth more at 15 than at 1, though neither returns now."""
     draw, estimate = Random(3), Returns((1,))

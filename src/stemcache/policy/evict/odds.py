@@ -247,7 +247,7 @@ class Odds:
         """`turn` continues a session through the first blocks of its last turn."""
         last = session.last
         if session in self._sessions:
-            age_s = max(0.0, self._now_s - last.now_s)
+            age_s = self._age_s(last)
             came = last.share * min(1.0, through / max(1, last.blocks))
             rest = last.share - came
             self._observe(last, age_s, came, returned=True)
@@ -273,13 +273,16 @@ class Odds:
             if oldest.first is not None:
                 del self._by_first[oldest.first]
                 oldest.first = None
-            age_s = self._now_s - oldest.last.now_s
-            self._observe(oldest.last, age_s, oldest.last.share, returned=False)
+            last = oldest.last
+            self._observe(last, self._age_s(last), last.share, returned=False)
 
     def _close(self, turn: _Turn, *, returned: bool) -> None:
         """A superseded turn is waited for no more."""
         del self._aside[turn]
-        self._observe(turn, self._now_s - turn.now_s, turn.share, returned=returned)
+        self._observe(turn, self._age_s(turn), turn.share, returned=returned)
+
+    def _age_s(self, turn: _Turn) -> float:
+        return max(turn.since_s, self._now_s - turn.now_s)  # a clock may go back
 
     def _observe(self, turn: _Turn, age_s: float, share: float, *, returned: bool) -> None:
         kind = (*turn.told(), int(turn in self._aside or turn.superseded is not None))
@@ -293,7 +296,7 @@ class Odds:
 
     def _stay(self, turn: _Turn) -> Stay:
         kind = (*turn.told(), int(turn.superseded is not None))
-        return Stay(kind, turn.since_s, max(turn.since_s, self._now_s - turn.now_s), turn.share)
+        return Stay(kind, turn.since_s, self._age_s(turn), turn.share)
 
 
 def _log(amount: float, doublings: int, most: int) -> int:
