@@ -39,6 +39,7 @@ class Stage:
         self.line = Line(self.clock)
         self.ended: list[Flight] = []
         self.stale: list[Flight] = []
+        self.last: list[Flight] = []
         self.flight = Flight(
             planned(7, tenant="t", session="s"),
             due_s=100.0,
@@ -47,6 +48,7 @@ class Stage:
             reader=READERS[api],
             on_end=self.ended.append,
             on_stale=self.stale.append,
+            on_last=self.last.append,
             redact=lambda text: text.replace("sekret", "***"),
         )
         self.flight.parts = [b"request"]
@@ -89,12 +91,53 @@ def test_every_moment_counts_from_the_runs_start() -> None:
     found = stage.outcome
     assert (found.number, found.tenant, found.session, found.held) == (7, "t", "s", True)
     assert (found.due_s, found.sent_s, found.first_byte_s) == (10.0, 10.25, 10.5)
-    assert (found.first_token_s, found.last_token_s, found.end_s) == (11.5, 11.875, 12.5)
+    assert (found.first_token_s, found.last_token_s, found.end_s) == (11.5, 11.875, 12.375)
     assert list(found.gaps_s) == [0.125, 0.25, 0.0]
-    assert (found.ttft_s, found.e2e_s, found.lag_s) == (1.5, 2.5, 0.25)
+    assert (found.ttft_s, found.e2e_s, found.lag_s) == (1.5, 2.375, 0.25)
     assert found.usage == Usage(10, 4, None, 5)
     assert found.tpot_s == pytest.approx(0.375 / 4)
     assert (found.status, found.error, found.detail) == (200, None, None)
+
+
+@pytest.mark.parametrize("how", ["done", "dropped", "settled", "cancelled", "garbage"])
+def test_an_answer_ends_with_its_last_event(how: str) -> None:
+    """Whatever becomes of the response and its connection after that."""
+    stage = Stage()
+    stage.send()
+    stage.head()
+    stage.flight.body(sse(token("a", "stop"), "[DONE]"), stage.after(1.0))
+    assert (stage.last, stage.ended) == ([stage.flight], [])
+    now_s = stage.after(5.0)
+    match how:
+        case "done":
+            stage.flight.done(now_s)
+        case "dropped":
+            stage.line.fail("dropped", "d")
+        case "settled":
+            stage.flight.settle(now_s)
+            assert stage.line.failures == ["not_ended"]
+        case "cancelled":
+            stage.flight.cancel("unfinished", "d", now_s)
+        case _:
+            stage.flight.body(b"data: {\n\n" + sse(token("b"), {"error": "e"}), now_s)
+            stage.flight.done(now_s)
+    assert (stage.outcome.error, stage.outcome.e2e_s, stage.outcome.last_token_s) == (
+        None,
+        1.0,
+        11.0,
+    )
+
+
+def test_usage_may_come_after_the_last_event() -> None:
+    """Who waits for it is told, and the answer's end stays where it was."""
+    stage = Stage()
+    stage.send()
+    stage.head()
+    stage.flight.body(sse(token("a", "stop"), "[DONE]"), stage.after(1.0))
+    stage.flight.body(sse(usage(3, 1, 1)), stage.after(0.125))
+    assert stage.last == [stage.flight] * 2
+    stage.flight.settle(stage.after(0.125))
+    assert (stage.outcome.usage, stage.outcome.e2e_s) == (Usage(3, 1, None, 1), 1.0)
 
 
 def test_an_event_counts_when_its_last_byte_has_come() -> None:

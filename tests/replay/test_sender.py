@@ -182,6 +182,27 @@ def test_an_answer_that_does_not_end_is_given_up() -> None:
     assert found.end_s >= 0.05
 
 
+def test_a_response_that_goes_on_after_its_last_event_is_left() -> None:
+    """The answer has ended; its connection is closed, and the next request has another."""
+
+    async def act(sender: Sender, server: Scripted) -> tuple[list[Outcome], int]:
+        due = MonotonicClock().now()
+        found = [await sender.launch(planned(n), [b"{}"], due_s=due) for n in range(2)]
+        return found, server.connections
+
+    outcomes, connections = acted(stream(end=False), act, timeout_s=5.0)
+    assert [each.error for each in outcomes] == [None, None]
+    assert all(each.end_s < 4 for each in outcomes)
+    assert connections == 2
+
+
+def test_usage_is_waited_for_a_moment_after_the_last_event() -> None:
+    """Some servers send it there."""
+    late = [b": x\n\n"] * 50
+    found = sent(stream(sse(token("a", "stop"), "[DONE]"), *late, sse(usage(3, 1, 1)), end=False))
+    assert (found.error, found.usage) == (None, Usage(3, 1, None, 1))
+
+
 def test_a_stale_connection_is_replaced_once() -> None:
     """The request is sent again, on a new connection; the wait counts."""
 

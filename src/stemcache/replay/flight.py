@@ -31,6 +31,7 @@ class Flight:
         reader: Callable[[SseEvent], Said],
         on_end: Callable[["Flight"], None],
         on_stale: Callable[["Flight"], None],
+        on_last: Callable[["Flight"], None],
         redact: Callable[[str], str],
     ) -> None:
         self.planned = planned
@@ -46,6 +47,7 @@ class Flight:
         self._reader = reader
         self._on_end = on_end
         self._on_stale = on_stale
+        self._on_last = on_last
         self._redact = redact
         self._connection: Connection | None = None
         self._sse: SseParser | None = None
@@ -57,6 +59,8 @@ class Flight:
         self._first_token_s: float | None = None
         self._last_token_s: float | None = None
         self._finished_s: float | None = None
+        self._last_s: float | None = None
+        """When the API's own last event came, which is the answer's end."""
         self._gaps_s = array("d")  # a long run has millions
         self._usage = Usage()
 
@@ -76,6 +80,13 @@ class Flight:
             self._connection.fail(kind, detail)
         if self.outcome is None:
             self._end(now_s, kind, detail)
+
+    def settle(self, now_s: float) -> None:
+        """The last event has come, and the response may take no longer to end. It is answered.
+
+        The connection is closed: who would use it again could be given the rest of this response.
+        """
+        self.cancel("not_ended", "the response went on after its last event", now_s)
 
     def head(self, status: int, content_type: bytes, now_s: float) -> None:
         """A stream of events, or something else that is kept for its message."""
@@ -127,12 +138,13 @@ class Flight:
             try:
                 said = self._reader(event)
             except EventError as error:
-                self._fail("bad_event", str(error), now_s)
+                if self._last_s is None:
+                    self._fail("bad_event", str(error), now_s)
                 return
-            if said.error is not None:
+            if said.error is not None and self._last_s is None:
                 self._fail("stream_error", said.error, now_s)
                 return
-            if said.text:
+            if said.text and self._last_s is None:
                 if self._first_token_s is None:
                     self._first_token_s = now_s
                 elif self._last_token_s is not None:
@@ -142,6 +154,11 @@ class Flight:
                 self._finished_s = now_s
             if said.usage is not None:
                 self._usage = self._usage.merged(said.usage)
+            if said.last and self._last_s is None:
+                self._last_s = now_s
+                self._on_last(self)
+            elif said.usage is not None and self._last_s is not None:
+                self._on_last(self)
 
     def _unlike_a_stream(self) -> tuple[str, str]:
         status = self._status or 0
@@ -165,6 +182,9 @@ class Flight:
     def _end(self, now_s: float, kind: str | None, detail: str | None) -> None:
         if self.timer is not None:
             self.timer.cancel()
+        if self._last_s is not None:
+            # The answer is whole, whatever becomes of the connection after it.
+            now_s, kind, detail = self._last_s, None, None
         first_s = self._first_token_s
         if first_s is None and kind is None:
             # Tokens that show as no text: the model has answered when it says that it stopped.

@@ -9,6 +9,7 @@
 ```
 Times count from the moment at which the request was due, not from when it was sent: a request that
 a full queue or a slow sender held back was late for its user all the same.
+The end is the API's own last event (`[DONE]`, `message_stop`), or of the response where none came.
 """
 
 from collections.abc import Sequence

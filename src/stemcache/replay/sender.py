@@ -9,12 +9,17 @@ from stemcache.replay.body import head_of
 from stemcache.replay.credentials import Credentials
 from stemcache.replay.events import READERS
 from stemcache.replay.flight import Flight
-from stemcache.replay.outcome import UNFINISHED, Outcome
+from stemcache.replay.outcome import UNFINISHED, Outcome, Usage
 from stemcache.replay.pool import ConnectError, Pool
 from stemcache.replay.selection import Planned
 from stemcache.replay.target import Target
 
 __all__ = ["Sender", "Tally"]
+
+_LINGER_S = 0.01
+"""For the end of a response after its last event, in which its connection can be kept."""
+_USAGE_S = 0.25
+"""The same for usage that has not come yet."""
 
 
 @dataclass(slots=True)
@@ -77,6 +82,7 @@ class Sender:
             reader=self._reader,
             on_end=self._landed,
             on_stale=self._again,
+            on_last=self._linger,
             redact=self._credentials.redacted,
         )
         headers = self._credentials.headers
@@ -128,6 +134,15 @@ class Sender:
         flight.cancel(
             "timeout", f"not answered in full within {self._timeout_s:g} s", self._clock.now()
         )
+
+    def _linger(self, flight: Flight) -> None:
+        if flight.timer is not None:
+            flight.timer.cancel()
+        wait_s = _USAGE_S if flight.usage == Usage() else _LINGER_S
+        flight.timer = self._loop.call_later(wait_s, self._settle, flight)
+
+    def _settle(self, flight: Flight) -> None:
+        flight.settle(self._clock.now())
 
     def _landed(self, flight: Flight) -> None:
         outcome = flight.outcome
