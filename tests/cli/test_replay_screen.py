@@ -83,13 +83,27 @@ def test_a_comparison_says_plainly_what_can_be_told() -> None:
     """In a sentence below the table."""
     same = compared(served(), served())
     assert "B cannot be told from A: every difference is within noise." in same
-    assert same.count("within noise") == 10
+    assert same.count("within noise") == 11
     other = compared(served(), served(0.01))
     assert "B differs from A: TTFT mean is higher, TTFT p50 is higher" in other
     assert ["hit", "rate", "20.00%", "20.00%", "+0.00", "+0.00", "to", "+0.00", "60"] == (
         next(row for row in rows(other) if row[:2] == ["hit", "rate"])[:9]
     )
     assert "95%, bootstrap over pairs of one request, seed 0" in other
+
+
+def test_what_the_latencies_leave_out_stands_below_them() -> None:
+    """The slowest are not in the rows; a comparison says it where the runs differ in it."""
+    lost = [outcome(n, ttft=None, e2e=2.0, error="timeout") for n in range(50, 60)]
+    shown = screen(report(served()[:50] + lost))
+    assert (
+        "10 of 60 were given up after 2 s and are not in these rows: the true p90 and later are "
+        "at least that"
+    ) in shown
+    assert "these rows" not in screen(report(served()))
+    verdict = compared(served(), served()[:50] + lost)
+    assert "0.00% of A's requests failed and 16.67% of B's: those have no latency" in verdict
+    assert "of A's requests" not in compared(served(), served())
 
 
 NAME = "\x1b[2J\0\u202e\nx"

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from stemcache.errors import UsageError
-from stemcache.replay.compare import as_json, compare
-from stemcache.replay.outcome import Outcome
+from stemcache.replay.compare import SHARE_FAILED, as_json, compare
+from stemcache.replay.outcome import UNFINISHED, Outcome
 from stemcache.replay.report import Report, without_columns
 from stemcache.replay.run import Run
 from stemcache.replay.summary import summarize
@@ -56,9 +56,10 @@ def test_a_small_difference_of_every_request_is_found_in_pairs() -> None:
         "end to end p95",
         "end to end p99",
         "hit rate",
+        "share failed",
     ]
     assert lines["TTFT mean"].difference.value == pytest.approx(0.01)
-    assert {line.verdict for line in found.lines} == {"higher"}
+    assert {line.verdict for line in found.lines[:-1]} == {"higher"}
     assert lines["hit rate"].difference.value == pytest.approx(0.2)
     assert (lines["hit rate"].unit, lines["TTFT p50"].requests) == ("1", 60)
 
@@ -75,7 +76,10 @@ def test_only_what_both_runs_answered_is_paired() -> None:
     some = [each for each in served() if each.number % 2]
     broken = [outcome(n, ttft=None, error="http_500") for n in range(0, 60, 2)]
     found = compare(report(served()), report(some + broken), seed=1)
-    assert {line.requests for line in found.lines} == {30}
+    assert {line.requests for line in found.lines[:-1]} == {30}
+    assert found.lines[-1].name == SHARE_FAILED
+    assert (found.lines[-1].difference.a, found.lines[-1].difference.b) == (0.0, 0.5)
+    assert (found.lines[-1].requests, found.lines[-1].verdict) == (60, "higher")
     assert "30 requests of the second run failed and are left out" in found.notes
 
 
@@ -100,7 +104,7 @@ def test_what_weakens_a_comparison_is_said() -> None:
     assert "the second run was ended early by ^C" in notes
     assert "the runs differ in pace: open loop and closed loop" in notes
     assert "the runs differ in sessions at once: None and 4" in notes
-    assert notes[-1].startswith("0 of 9 figures differ at 95%; of as many that do not differ")
+    assert notes[-1].startswith("0 of 10 figures differ at 95%; of as many that do not differ")
 
 
 def test_hit_rates_that_are_unknown_are_not_compared() -> None:
@@ -108,7 +112,7 @@ def test_hit_rates_that_are_unknown_are_not_compared() -> None:
     silent = [replace(each, usage=replace(each.usage, cached_tokens=None)) for each in served()]
     found = compare(report(silent), report(served()), seed=1)
     assert "hit rate" not in {line.name for line in found.lines}
-    assert len(found.lines) == 8
+    assert len(found.lines) == 9
 
 
 def test_runs_without_answers_or_columns_are_refused() -> None:
@@ -118,6 +122,15 @@ def test_runs_without_answers_or_columns_are_refused() -> None:
         compare(empty, empty, seed=1)
     with pytest.raises(UsageError, match="the second report has no figures per request; give a"):
         compare(report(served()), without_columns(report(served())), seed=1)
+
+
+def test_a_run_that_failed_as_a_whole_is_compared_by_that() -> None:
+    """Nothing else is left; a request that was broken off did not fail."""
+    broken = report([outcome(n, ttft=None, error="timeout") for n in range(60)])
+    (line,) = compare(report(served()), broken, seed=1).lines
+    assert (line.name, line.difference.a, line.difference.b) == (SHARE_FAILED, 0.0, 1.0)
+    cut = report([*served(), outcome(60, ttft=None, error=UNFINISHED)])
+    assert compare(cut, cut, seed=1).lines[-1].requests == 60
 
 
 def test_a_comparison_is_plain_values_too() -> None:

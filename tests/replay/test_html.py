@@ -53,6 +53,12 @@ def test_silent_targets_have_a_page_without_hit_rates() -> None:
     assert "unknown" in page
 
 
+def test_a_page_says_what_its_latencies_leave_out() -> None:
+    """As the screen does."""
+    page = report_page(report([outcome(0, ttft=None, e2e=2.0, error="timeout")]))
+    assert "1 of 1 was given up after 2 s and is not in these rows" in page
+
+
 def test_whatever_is_text_is_escaped() -> None:
     """A model's name is a stranger's."""
     page = make_page(

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stemcache.cli.printable import printable
-from stemcache.replay.compare import Comparison, Line
+from stemcache.replay.compare import SHARE_FAILED, Comparison, Line
 from stemcache.replay.report import HitRate, Report, Spread
 
 __all__ = ["show_comparison", "show_report"]
@@ -52,6 +52,8 @@ def show_report(console: Console, report: Report) -> None:
     console.print(_pairs(_what(report)))
     console.print()
     console.print(_latencies(report))
+    for line in report.missing.in_words if report.missing is not None else ():
+        console.print(Text(line))
     console.print()
     console.print(_pairs(_rates(report)))
     if report.cached_shares:
@@ -234,9 +236,19 @@ def show_comparison(console: Console, comparison: Comparison, names: tuple[str, 
         table.add_row(each.name, *_compared(each))
     console.print(table)
     console.print()
-    console.print(Text(_in_a_sentence(comparison)))
+    console.print(Text(_verdict(comparison)))
     for note in comparison.notes:
         console.print(Text(f"note: {_words(note)}"))
+
+
+def _verdict(comparison: Comparison) -> str:
+    """With the failed requests, which every other figure leaves out."""
+    sentence = _in_a_sentence(comparison)
+    failed = next((each for each in comparison.lines if each.name == SHARE_FAILED), None)
+    if failed is None or failed.difference.a == failed.difference.b:
+        return sentence
+    a, b = f"{failed.difference.a:.2%}", f"{failed.difference.b:.2%}"
+    return f"{sentence} {a} of A's requests failed and {b} of B's: those have no latency here."
 
 
 def _in_a_sentence(comparison: Comparison) -> str:

@@ -10,7 +10,10 @@ from stemcache.errors import UsageError
 from stemcache.replay.report import Column, Report
 from stemcache.replay.resample import Difference, Rows, Statistic, difference, paired_difference
 
-__all__ = ["Comparison", "Line", "as_json", "compare"]
+__all__ = ["SHARE_FAILED", "Comparison", "Line", "as_json", "compare"]
+
+SHARE_FAILED = "share failed"
+"""The figure of requests that all the others leave out."""
 
 _FEWEST = 30
 """Of requests, below which no interval is worth its name."""
@@ -63,7 +66,14 @@ def compare(a: Report, b: Report, *, seed: int, paired: bool | None = None) -> C
             lines += _line(f"{name} {label}", "s", rows, statistic, random, paired=paired)
     rows = _rows(left, right, ("cached_tokens", "prompt_tokens"), paired=paired)
     lines += _line("hit rate", "1", rows, _ratio, random, paired=paired)
-    if not lines:
+    failed = _rows(
+        {**left, "ended": _ended(left)},
+        {**right, "ended": _ended(right)},
+        ("ended",),
+        paired=paired,
+    )
+    lines += _line(SHARE_FAILED, "1", failed, _mean, random, paired=paired)
+    if not lines or not (a.counts.ok or b.counts.ok):
         raise UsageError(
             "the two runs have no answered request to compare; see the errors in their reports"
         )
@@ -111,6 +121,14 @@ def _columns(report: Report, which: str) -> Mapping[str, Column]:
             f"{which} report has no figures per request; give a file that --json FILE wrote"
         )
     return report.columns
+
+
+def _ended(columns: Mapping[str, Column]) -> Column:
+    """1 for a request that failed, 0 for an answered one; unknown for one that was broken off."""
+    return tuple(
+        failed if failed or e2e_s is not None else None
+        for failed, e2e_s in zip(columns.get("failed", ()), columns.get("e2e_s", ()), strict=True)
+    )
 
 
 def _rows(

@@ -24,7 +24,7 @@ def report_page(report: Report) -> str:
     }
     sections = [
         *([Section(title="To read first", words=report.notes)] if report.notes else []),
-        Section(title="Latency", tables=[_latencies(report)]),
+        Section(title="Latency", words=_missing(report), tables=[_latencies(report)]),
         Section(title="Throughput and hit rate", tables=[_rates(report)]),
     ]
     columns = report.columns
@@ -78,6 +78,10 @@ def _latencies(report: Report) -> Table:
         if spread is not None
     ]
     return Table(("milliseconds", "mean", "p50", "p90", "p95", "p99", "max", "of"), rows)
+
+
+def _missing(report: Report) -> tuple[str, ...]:
+    return report.missing.in_words if report.missing is not None else ()
 
 
 def _row(spread: Spread) -> list[str]:

@@ -18,6 +18,7 @@ __all__ = [
     "Goodput",
     "HitRate",
     "LoadPart",
+    "Missing",
     "Report",
     "SharePart",
     "Spread",
@@ -111,6 +112,25 @@ class Counted:
     held_by_cap: int
     held_by_cap_max_s: float | None
     connections: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """Requests that have no latency, and so stand in no row of the latencies."""
+
+    of: int
+    """All that were due."""
+    given_up: int
+    """For they took longer than the timeout."""
+    given_up_after_s: float | None
+    """What each of them was waited for at least, from when it was due."""
+    ttft_at_least_that_from: str | None
+    """The first of the tables' percentiles whose true value is at least that, or `max`."""
+    e2e_at_least_that_from: str | None
+    unanswered: int
+    """As the run was ended before."""
+    failed_otherwise: int
+    in_words: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +232,8 @@ class Report:
     """From due to sent: what of the latencies is the sender's own."""
     first_byte_s: Spread | None
     """From due to the head of the answer."""
+    missing: Missing | None = None
+    """What the spreads above do not have in them; None if that is nothing."""
     throughput: Throughput
     goodput: Goodput | None
     hit_rates: tuple[HitRate, ...]

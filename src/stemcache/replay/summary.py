@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stemcache.replay import aggregate
+from stemcache.replay.missing import missing
 from stemcache.replay.outcome import UNFINISHED, Outcome
 from stemcache.replay.report import (
     Counted,
@@ -81,6 +82,7 @@ def summarize(run: Run, setting: Setting) -> Report:
             None if each.first_byte_s is None else each.first_byte_s - each.due_s
             for each in answered
         ),
+        missing=missing(outcomes),
         throughput=_throughput(answered, run.window_s, setting),
         goodput=None
         if setting.slo is None
