@@ -72,7 +72,7 @@ def usage_hit_rate(answered: Sequence[Outcome]) -> HitRate:
     prompt = sum(each.usage.prompt_tokens or 0 for each in says)
     cached = sum(each.usage.cached_tokens or 0 for each in says)
     silent = len(answered) - len(says)
-    everything = sum(each.usage.prompt_tokens or 0 for each in answered)
+    everything = sum(_prompt_tokens(each) for each in answered)
     return HitRate(
         source="usage",
         prompt_tokens=prompt,
@@ -82,6 +82,12 @@ def usage_hit_rate(answered: Sequence[Outcome]) -> HitRate:
         silent_answers=silent,
         floor=cached / everything if says and silent and everything else None,
     )
+
+
+def _prompt_tokens(answer: Outcome) -> int:
+    """As the target counts them, else as they were asked: an answer without usage had a prompt."""
+    counted = answer.usage.prompt_tokens
+    return answer.asked_tokens if counted is None else counted
 
 
 def tenants(outcomes: Sequence[Outcome]) -> tuple[TenantPart, ...]:

@@ -180,7 +180,8 @@ class HitRate:
     silent_answers: int | None
     """That do not say, and are left out."""
     floor: float | None
-    """The rate if silent answers had hit nothing, where some do say."""
+    """The rate if silent answers had hit nothing, where some do say. Those without any usage count
+    with the prompt tokens that were asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
