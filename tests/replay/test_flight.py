@@ -152,20 +152,21 @@ def test_an_event_counts_when_its_last_byte_has_come() -> None:
     assert (stage.outcome.ttft_s, stage.outcome.e2e_s) == (2.0, 3.0)
 
 
-def test_tokens_without_text_end_in_the_finish() -> None:
-    """That is then the first that was seen of them."""
+def test_an_answer_without_text_has_no_first_token() -> None:
+    """It is whole all the same; the reason to finish is no token."""
     stage = Stage()
     stage.send()
     stage.head()
     stage.flight.body(sse(token(""), token("", "length")), stage.after(2.0))
     stage.flight.body(sse("[DONE]"), stage.after(1.0))
     stage.flight.done(stage.after(1.0))
-    assert (stage.outcome.ttft_s, stage.outcome.last_token_s) == (2.0, None)
+    assert (stage.outcome.error, stage.outcome.held_text) == (None, False)
+    assert (stage.outcome.ttft_s, stage.outcome.last_token_s) == (None, None)
     assert list(stage.outcome.gaps_s) == []
 
 
 def test_a_failed_flight_has_no_first_token_that_it_did_not_see() -> None:
-    """The fallback is for whole answers."""
+    """Whether it would have had one or not."""
     stage = Stage()
     stage.send()
     stage.head()

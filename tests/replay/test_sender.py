@@ -116,11 +116,10 @@ def test_a_head_and_a_role_are_no_token() -> None:
     assert found.first_token_s is None
 
 
-def test_an_answer_without_any_text_ends_with_its_first_token() -> None:
-    """Tokens may show as nothing: then the finish is the first that is seen of them."""
+def test_an_answer_without_any_text_has_no_first_token() -> None:
+    """It is answered, and its time to first token is unknown."""
     found = sent(stream(sse(token("", "length")), sse(usage(10, 0, 1), "[DONE]")))
-    assert found.error is None
-    assert found.first_token_s is not None
+    assert (found.error, found.ttft_s) == (None, None)
     assert len(found.gaps_s) == 0
 
 

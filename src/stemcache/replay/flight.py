@@ -185,10 +185,6 @@ class Flight:
         if self._last_s is not None:
             # The answer is whole, whatever becomes of the connection after it.
             now_s, kind, detail = self._last_s, None, None
-        first_s = self._first_token_s
-        if first_s is None and kind is None:
-            # Tokens that show as no text: the model has answered when it says that it stopped.
-            first_s = self._finished_s
         self.outcome = Outcome(
             number=self.planned.number,
             tenant=self.planned.request.tenant,
@@ -197,7 +193,7 @@ class Flight:
             due_s=self.due_s - self._origin_s,
             sent_s=self._since(self._sent_s),
             first_byte_s=self._since(self._first_byte_s),
-            first_token_s=self._since(first_s),
+            first_token_s=self._since(self._first_token_s),
             last_token_s=self._since(self._last_token_s),
             end_s=now_s - self._origin_s,
             gaps_s=self._gaps_s,

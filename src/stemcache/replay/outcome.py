@@ -76,8 +76,13 @@ class Outcome:
     """Whether the cap on requests in flight made it wait."""
 
     @property
+    def held_text(self) -> bool:
+        """Whether any generated text came. A whole answer without it has no first token."""
+        return self.first_token_s is not None
+
+    @property
     def ttft_s(self) -> float | None:
-        """From due to first token."""
+        """From due to first token; None where no text came."""
         return None if self.first_token_s is None else self.first_token_s - self.due_s
 
     @property
