@@ -109,6 +109,40 @@ def test_anthropic_without_a_cache_field_leaves_it_unknown() -> None:
     assert begun.usage == Usage(7, None, None, 1)
 
 
+ODD = ["1.5", '"12"', "true", "NaN", "-Infinity", "[1]", "{}", "-1", "1e300", str(2**40 + 1)]
+
+
+@pytest.mark.parametrize("value", [*ODD, "1" + "0" * 400])
+def test_a_count_that_cannot_be_one_is_unknown_and_no_error(value: str) -> None:
+    """Text of the same event, and the other counts, stand."""
+    usage = f'{{"prompt_tokens": {value}, "completion_tokens": 3}}'
+    event = f'{{"choices": [{{"text": "a"}}], "usage": {usage}}}'.encode()
+    assert said("openai-completions", event) == Said(
+        text=True, usage=Usage(output_tokens=3), odd_usage=True
+    )
+    usage = f'{{"cache_read_input_tokens": {value}, "output_tokens": 3}}'
+    event = f'{{"type": "message_delta", "usage": {usage}}}'.encode()
+    assert said("anthropic-messages", event) == Said(usage=Usage(output_tokens=3), odd_usage=True)
+
+
+@pytest.mark.parametrize("usage", [[1], "x", 3, {"prompt_tokens_details": [1]}])
+def test_a_usage_of_another_shape_is_unknown(usage: object) -> None:
+    """And so are the details within it."""
+    assert said("openai-chat", {"usage": usage}) == Said(usage=Usage(), odd_usage=True)
+
+
+def test_a_whole_number_may_be_written_with_a_point() -> None:
+    """Some languages have no others."""
+    assert said("openai-chat", {"usage": {"prompt_tokens": 12.0}}) == Said(usage=Usage(12))
+
+
+@pytest.mark.parametrize("rest", ["", '{"'])
+def test_nan_within_nonsense_is_an_error(rest: str) -> None:
+    """What is forgiven is the number alone."""
+    with pytest.raises(EventError):
+        said("openai-chat", b'{"usage": NaN, ' + rest.encode())
+
+
 def test_what_later_events_say_is_added() -> None:
     """Anthropic tells the prompt first and the answer last."""
     whole = Usage(140, 100, 30, 1).merged(Usage(output_tokens=9))

@@ -288,6 +288,26 @@ def test_a_long_message_is_cut_and_an_endless_one_ends_the_connection() -> None:
     assert stage.outcome.detail == "x" * 300
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        [usage(10, 11, 2)],
+        [usage(10, -1, 2)],
+        [usage(10, None, 2), {"usage": {"prompt_tokens_details": {"cached_tokens": 11}}}],
+        [usage(10, 4, 2), {"usage": "x"}],
+    ],
+)
+def test_impossible_usage_is_unknown_and_the_answer_stands(told: list[object]) -> None:
+    """Nothing of the prompt is believed then; it is counted."""
+    stage = Stage()
+    stage.send()
+    stage.head()
+    stage.flight.body(sse(token("a", "stop"), *told, "[DONE]"), stage.after(1.0))
+    stage.flight.done(stage.after(1.0))
+    assert (stage.outcome.error, stage.outcome.ttft_s) == (None, 1.0)
+    assert (stage.outcome.usage, stage.outcome.odd_usage) == (Usage(output_tokens=2), True)
+
+
 ORDERS: list[Callable[[Stage], None]] = [
     lambda stage: stage.flight.body(sse(usage(3, 1, 1), token("a", "stop")), stage.after(1.0)),
     lambda stage: stage.flight.body(sse(token("a", "stop"), usage(3, 1, 1)), stage.after(1.0)),

@@ -27,6 +27,21 @@ def test_what_did_not_happen_has_no_time() -> None:
 
 
 @pytest.mark.parametrize(
+    ("usage", "impossible"),
+    [
+        (Usage(10, 11), True),
+        (Usage(10, 0, 11), True),
+        (Usage(10, 10, 10), False),
+        (Usage(None, 11), False),
+        (Usage(0, 0), False),
+    ],
+)
+def test_no_more_can_be_cached_than_was_asked(usage: Usage, *, impossible: bool) -> None:
+    """Where both are known."""
+    assert usage.impossible == impossible
+
+
+@pytest.mark.parametrize(
     ("usage", "share"),
     [
         (Usage(10, 4), 0.4),

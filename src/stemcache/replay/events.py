@@ -4,8 +4,10 @@ Only what is measured is decoded. Whether an event carries generated text is kno
 kept.
 """
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import msgspec
 
@@ -31,6 +33,8 @@ class Said:
     last: bool = False
     """Whether nothing comes after it."""
     usage: Usage | None = None
+    odd_usage: bool = False
+    """Whether some count of the usage cannot be one; it is unknown then."""
     error: str | None = None
     """The target's own words, if it gives up."""
 
@@ -53,32 +57,14 @@ class _Choice(msgspec.Struct):
     finish_reason: str | None = None
 
 
-class _PromptDetails(msgspec.Struct):
-    cached_tokens: int | None = None
-    cache_write_tokens: int | None = None
-
-
-class _OpenAIUsage(msgspec.Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: _PromptDetails | None = None
-
-
 class _Chunk(msgspec.Struct):
     choices: list[_Choice] | None = None
-    usage: _OpenAIUsage | None = None
+    usage: object = None  # of any kind: a count that is none must not cost the answer
     error: msgspec.Raw = msgspec.Raw()
 
 
-class _AnthropicUsage(msgspec.Struct):
-    input_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    output_tokens: int | None = None
-
-
 class _Message(msgspec.Struct):
-    usage: _AnthropicUsage | None = None
+    usage: object = None
 
 
 class _ContentDelta(msgspec.Struct):
@@ -92,12 +78,62 @@ class _AnthropicEvent(msgspec.Struct):
     type: str
     message: _Message | None = None
     delta: _ContentDelta | None = None
-    usage: _AnthropicUsage | None = None
+    usage: object = None
     error: msgspec.Raw = msgspec.Raw()
 
 
 _CHUNK = msgspec.json.Decoder(_Chunk)
 _ANTHROPIC = msgspec.json.Decoder(_AnthropicEvent)
+
+_Event = TypeVar("_Event")
+
+_MOST_TOKENS = 2**40
+"""No prompt is so long, and sums of what is shorter stay exact."""
+
+
+def _decoded(decoder: msgspec.json.Decoder[_Event], data: bytes) -> _Event:
+    try:
+        return decoder.decode(data)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        # NaN is no JSON, but Python's own encoder writes it.
+        if b"NaN" not in data and b"Infinity" not in data:
+            raise
+        try:
+            plain = json.loads(data, parse_constant=str)
+        except (ValueError, RecursionError):
+            plain = None
+        if plain is None:
+            raise
+        return decoder.decode(msgspec.json.encode(plain))
+
+
+@dataclass(slots=True)
+class _Counts:
+    """Takes counts out of what a target calls its usage."""
+
+    odd: bool = False
+    """Whether one of them was something else."""
+
+    def take(self, table: object, name: str) -> int | None:
+        """A count; None if there is none, or none that can be one."""
+        value = self.part(table, name)
+        if value is None:
+            return None
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS:
+            return value
+        self.odd = True
+        return None
+
+    def part(self, table: object, name: str) -> object:
+        """A field of the usage, whatever it is."""
+        if isinstance(table, dict):
+            return table.get(name)
+        self.odd = self.odd or table is not None
+        return None
 
 
 def _openai(event: SseEvent) -> Said:
@@ -107,7 +143,7 @@ def _openai(event: SseEvent) -> Said:
     if data.strip() == b"[DONE]":
         return _DONE
     try:
-        chunk = _CHUNK.decode(data)
+        chunk = _decoded(_CHUNK, data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise EventError(f"an event of the stream is not a chunk of OpenAI's: {error}") from None
     if bytes(chunk.error) not in {b"", b"null"}:
@@ -125,17 +161,18 @@ def _openai(event: SseEvent) -> Said:
                 or delta.tool_calls
             )
         finished = finished or choice.finish_reason is not None
-    usage = None if chunk.usage is None else _openai_usage(chunk.usage)
-    return Said(text=text, finished=finished, usage=usage)
+    counts = _Counts()
+    usage = None if chunk.usage is None else _openai_usage(counts, chunk.usage)
+    return Said(text=text, finished=finished, usage=usage, odd_usage=counts.odd)
 
 
-def _openai_usage(usage: _OpenAIUsage) -> Usage:
-    details = usage.prompt_tokens_details or _PromptDetails()
+def _openai_usage(counts: _Counts, usage: object) -> Usage:
+    details = counts.part(usage, "prompt_tokens_details")
     return Usage(
-        prompt_tokens=usage.prompt_tokens,
-        cached_tokens=details.cached_tokens,
-        written_tokens=details.cache_write_tokens,
-        output_tokens=usage.completion_tokens,
+        prompt_tokens=counts.take(usage, "prompt_tokens"),
+        cached_tokens=counts.take(details, "cached_tokens"),
+        written_tokens=counts.take(details, "cache_write_tokens"),
+        output_tokens=counts.take(usage, "completion_tokens"),
     )
 
 
@@ -143,19 +180,17 @@ def _anthropic(event: SseEvent) -> Said:
     if not event.data or event.data.isspace():
         return NOTHING
     try:
-        said = _ANTHROPIC.decode(event.data)
+        said = _decoded(_ANTHROPIC, event.data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise EventError(f"an event of the stream is not one of Anthropic's: {error}") from None
-    usage = None if said.usage is None else _anthropic_usage(said.usage)
     delta = said.delta or _ContentDelta()
     match said.type:
         case "message_start":
-            started = None if said.message is None else said.message.usage
-            return Said(usage=None if started is None else _anthropic_usage(started))
+            return _anthropic_usage(None if said.message is None else said.message.usage)
         case "content_block_delta":
             return Said(text=bool(delta.text or delta.thinking or delta.partial_json))
         case "message_delta":
-            return Said(finished=delta.stop_reason is not None, usage=usage)
+            return replace(_anthropic_usage(said.usage), finished=delta.stop_reason is not None)
         case "message_stop":
             return _DONE
         case "error":
@@ -164,16 +199,21 @@ def _anthropic(event: SseEvent) -> Said:
             return NOTHING
 
 
-def _anthropic_usage(usage: _AnthropicUsage) -> Usage:
+def _anthropic_usage(usage: object) -> Said:
+    if usage is None:
+        return NOTHING
     # Anthropic's input_tokens leave out what was read from the cache or written to it.
-    read, written = usage.cache_read_input_tokens, usage.cache_creation_input_tokens
-    fresh = usage.input_tokens
-    return Usage(
+    counts = _Counts()
+    read = counts.take(usage, "cache_read_input_tokens")
+    written = counts.take(usage, "cache_creation_input_tokens")
+    fresh = counts.take(usage, "input_tokens")
+    found = Usage(
         prompt_tokens=None if fresh is None else fresh + (read or 0) + (written or 0),
         cached_tokens=read,
         written_tokens=written,
-        output_tokens=usage.output_tokens,
+        output_tokens=counts.take(usage, "output_tokens"),
     )
+    return Said(usage=found, odd_usage=counts.odd)
 
 
 READERS: Mapping[Api, Callable[[SseEvent], Said]] = {

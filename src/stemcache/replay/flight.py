@@ -63,11 +63,9 @@ class Flight:
         """When the API's own last event came, which is the answer's end."""
         self._gaps_s = array("d")  # a long run has millions
         self._usage = Usage()
-
-    @property
-    def usage(self) -> Usage:
-        """As far as it is known."""
-        return self._usage
+        self._odd_usage = False
+        self.usage_came = False
+        """Whether the target has told any, known or not."""
 
     def sent(self, connection: Connection, now_s: float) -> None:
         """The request went out on this connection."""
@@ -154,6 +152,8 @@ class Flight:
                 self._finished_s = now_s
             if said.usage is not None:
                 self._usage = self._usage.merged(said.usage)
+                self._odd_usage = self._odd_usage or said.odd_usage or self._usage.impossible
+                self.usage_came = True
             if said.last and self._last_s is None:
                 self._last_s = now_s
                 self._on_last(self)
@@ -200,7 +200,10 @@ class Flight:
             status=self._status,
             error=kind,
             detail=None if detail is None else self._redact(detail)[:_DETAIL_CHARS],
-            usage=self._usage,
+            usage=Usage(output_tokens=self._usage.output_tokens)
+            if self._odd_usage
+            else self._usage,
+            odd_usage=self._odd_usage,
             retried=self.retried,
             held=self._held,
         )

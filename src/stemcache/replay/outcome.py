@@ -45,6 +45,12 @@ class Usage:
             )
         )
 
+    @property
+    def impossible(self) -> bool:
+        """Whether more of the prompt was cached, or written to the cache, than it has."""
+        most = max(self.cached_tokens or 0, self.written_tokens or 0)
+        return self.prompt_tokens is not None and most > self.prompt_tokens
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
@@ -70,6 +76,8 @@ class Outcome:
     detail: str | None = None
     """More about the failure; never text of a prompt, never a key."""
     usage: Usage = Usage()
+    odd_usage: bool = False
+    """Whether the target told counts that cannot be; of the prompt none is known then."""
     retried: bool = False
     """Whether a connection that had been kept open turned out to be closed."""
     held: bool = False

@@ -9,7 +9,7 @@ from stemcache.replay.body import head_of
 from stemcache.replay.credentials import Credentials
 from stemcache.replay.events import READERS
 from stemcache.replay.flight import Flight
-from stemcache.replay.outcome import UNFINISHED, Outcome, Usage
+from stemcache.replay.outcome import UNFINISHED, Outcome
 from stemcache.replay.pool import ConnectError, Pool
 from stemcache.replay.selection import Planned
 from stemcache.replay.target import Target
@@ -138,7 +138,7 @@ class Sender:
     def _linger(self, flight: Flight) -> None:
         if flight.timer is not None:
             flight.timer.cancel()
-        wait_s = _USAGE_S if flight.usage == Usage() else _LINGER_S
+        wait_s = _LINGER_S if flight.usage_came else _USAGE_S
         flight.timer = self._loop.call_later(wait_s, self._settle, flight)
 
     def _settle(self, flight: Flight) -> None:
