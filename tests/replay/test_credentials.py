@@ -83,6 +83,14 @@ def test_a_key_that_cannot_be_sent_is_refused(key: str) -> None:
     assert not key or key not in str(caught.value)
 
 
+def test_no_value_of_the_targets_query_shows() -> None:
+    """Some providers take a key there; as it was written, and as it is meant."""
+    held = made("http://h:1/v1?key=a%2Bsekret&v=2&flag&also=")
+    said = held.redacted("no key a+sekret (GET /v1?key=a%2Bsekret&v=2&flag) for 2 = 1 + 1")
+    assert said == "no key *** (GET /v1?key=***&***&flag) for 2 = 1 + 1"
+    assert "" not in held.secrets
+
+
 def test_nothing_shows_a_secret() -> None:
     """Not the value's own text, not a message of the target's that repeats it."""
     held = made(key="sk-12345", given=("X-Token: hunter22", "Cookie: a=bcdef; x"))

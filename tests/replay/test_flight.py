@@ -1,5 +1,6 @@
 """One request's moments, exactly: a clock that stands still, and no connection at all."""
 
+import json
 from collections.abc import Callable
 from typing import cast
 
@@ -277,6 +278,21 @@ def test_other_answers_are_told_by_status(
     assert (stage.outcome.status, stage.outcome.first_byte_s) == (status, 10.0)
 
 
+def test_a_prompt_that_is_repeated_is_not_shown() -> None:
+    """In the body of an error, or within a stream."""
+    for status, kind in ((400, b"application/json"), (200, b"text/event-stream")):
+        stage = Stage()
+        stage.flight.parts = [b"POST", b'{"prompt":[11,22,33,44,55]}']
+        stage.send()
+        stage.head(status, kind)
+        error = {"error": {"message": "cannot read [11, 22, 33, 44, 55]"}}
+        raw = json.dumps(error).encode() if status == 400 else sse(error)
+        stage.flight.body(raw, stage.after(1.0))
+        if status == 400:
+            stage.flight.done(stage.after(1.0))
+        assert stage.outcome.detail == "cannot read […]"
+
+
 def test_a_long_message_is_cut_and_an_endless_one_ends_the_connection() -> None:
     """64 KiB are enough for any."""
     stage = Stage()
@@ -285,7 +301,7 @@ def test_a_long_message_is_cut_and_an_endless_one_ends_the_connection() -> None:
     for _ in range(100):
         stage.flight.body(b"x" * 1024, stage.after(0.0))
     assert stage.line.failures == ["http_500"]
-    assert stage.outcome.detail == "x" * 300
+    assert stage.outcome.detail == "x" * 120 + "…"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import unquote_plus
 
 from stemcache.errors import UsageError
 from stemcache.replay.target import Api, Target
@@ -59,6 +60,12 @@ def credentials(
     secrets = set()
     if target.api == "anthropic-messages":
         headers["anthropic-version"] = "2023-06-01"
+    for field in target.query.removeprefix("?").split("&"):
+        name, _, value = field.partition("=")
+        for known in (value, unquote_plus(value)):
+            # A short one, such as a version, is told only by its name.
+            secrets.add(known if len(known) > _SHORTEST_SECRET else f"{name}={known}")
+    secrets -= {"="}
     if key is not None:
         secrets.add(key)
         if target.api == "anthropic-messages":

@@ -8,6 +8,7 @@ from http import HTTPStatus
 from stemcache.replay.connection import Connection
 from stemcache.replay.events import EventError, Said, error_message
 from stemcache.replay.outcome import Outcome, Usage
+from stemcache.replay.quote import opening_of, quoted
 from stemcache.replay.selection import Planned
 from stemcache.replay.sse import SseError, SseEvent, SseParser
 
@@ -49,6 +50,7 @@ class Flight:
         self._on_stale = on_stale
         self._on_last = on_last
         self._redact = redact
+        self._opening: tuple[str, ...] = ()
         self._connection: Connection | None = None
         self._sse: SseParser | None = None
         self._other = bytearray()
@@ -88,7 +90,7 @@ class Flight:
 
     def head(self, status: int, content_type: bytes, now_s: float) -> None:
         """A stream of events, or something else that is kept for its message."""
-        self.parts = []
+        self._opening, self.parts = opening_of(self.parts[1:]), []
         self._status, self._first_byte_s = status, now_s
         self._content_type = content_type.partition(b";")[0].strip().lower()
         if status == HTTPStatus.OK and self._content_type == b"text/event-stream":
@@ -140,7 +142,7 @@ class Flight:
                     self._fail("bad_event", str(error), now_s)
                 return
             if said.error is not None and self._last_s is None:
-                self._fail("stream_error", said.error, now_s)
+                self._fail("stream_error", self._quoted(said.error), now_s)
                 return
             if said.text and self._last_s is None:
                 if self._first_token_s is None:
@@ -162,13 +164,16 @@ class Flight:
 
     def _unlike_a_stream(self) -> tuple[str, str]:
         status = self._status or 0
-        message = error_message(bytes(self._other))
+        message = self._quoted(error_message(bytes(self._other)))
         if status == HTTPStatus.OK:
             kind = self._content_type.decode(errors="replace") or "no content type"
             return "not_a_stream", f"the answer is {kind}, not text/event-stream: {message}"
         if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
             return f"http_{status}", "the target redirects, which is not followed: name the new URL"
         return f"http_{status}", message or "no message"
+
+    def _quoted(self, message: str) -> str:
+        return quoted(message, self._redact, self._opening)
 
     def _fail(self, kind: str, detail: str, now_s: float | None = None) -> None:
         if self._connection is not None:

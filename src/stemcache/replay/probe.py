@@ -11,6 +11,7 @@ from stemcache.errors import UsageError
 from stemcache.replay.events import error_message
 from stemcache.replay.fetch import Fetcher, FetchError, Reply
 from stemcache.replay.outcome import Outcome
+from stemcache.replay.quote import quoted
 from stemcache.replay.scrape import Counters, read_counters
 from stemcache.replay.target import Target
 
@@ -18,8 +19,6 @@ __all__ = ["NoCountersError", "check_answer", "find_model", "reset_cache", "scra
 
 _RESET_PATHS = ("/reset_prefix_cache", "/flush_cache")
 """stemcache's and vLLM's; SGLang's."""
-
-_WORDS = 300
 
 
 class NoCountersError(Exception):
@@ -151,5 +150,5 @@ def _unreachable(target: Target, error: FetchError) -> str:
 
 
 def _said(fetcher: Fetcher, reply: Reply) -> str:
-    message = fetcher.credentials.redacted(error_message(reply.body))[:_WORDS]
+    message = quoted(error_message(reply.body), fetcher.credentials.redacted)
     return f"{reply.status}: {message}"
