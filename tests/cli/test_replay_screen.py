@@ -60,6 +60,14 @@ def test_the_unknown_is_called_so() -> None:
     assert "unknown output tokens a second" in text
 
 
+def test_the_rate_asked_stands_beside_the_one_answered_meanwhile() -> None:
+    """A run of which little is answered in time says that it cannot be told."""
+    text = screen(report([outcome(n, due=n / 20, e2e=1.0) for n in range(41)]))
+    assert "while due        20.0 requests a second asked, 20.0 answered" in text
+    text = screen(report([outcome(n, due=n / 20, e2e=9.0) for n in range(41)]))
+    assert "20.0 requests a second asked, too few answers to tell their rate" in text
+
+
 def test_tenants_and_shares_have_tables() -> None:
     """At most twenty tenants; the report has them all."""
     outcomes = [outcome(n, tenant=f"t{n:02}", cached=n % 11) for n in range(25)]

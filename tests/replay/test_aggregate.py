@@ -4,6 +4,8 @@ from statistics import mean
 import pytest
 
 from stemcache.replay.aggregate import (
+    answered_per_s,
+    asked_per_s,
     cached_shares,
     columns,
     error_kinds,
@@ -128,3 +130,27 @@ def test_columns_are_in_the_order_of_numbers() -> None:
     assert list(rows["failed"]) == [1, 0, 0]
     assert {len(column) for column in rows.values()} == {3}
     assert len(whole([outcome(), outcome(error="x")])) == 1
+
+
+def test_a_target_that_keeps_up_answers_as_fast_as_it_is_asked() -> None:
+    """Neither the wait for the first answer nor the drain counts against it in a short run."""
+    outcomes = [outcome(n, due=n / 20, e2e=1.0) for n in range(41)]
+    assert asked_per_s(outcomes) == pytest.approx(20.0)
+    assert answered_per_s(outcomes) == pytest.approx(20.0)
+    whole_window_s = outcomes[-1].end_s
+    assert 41 / whole_window_s < 14
+
+
+def test_a_target_that_falls_behind_answers_more_slowly_than_it_is_asked() -> None:
+    """What it answers when nobody asks any more is not in the rate; nor are failures."""
+    slow = [outcome(n, due=n / 20, e2e=(n + 1) / 5 - n / 20) for n in range(201)]
+    assert (asked_per_s(slow), answered_per_s(slow)) == pytest.approx((20.0, 5.0), rel=0.02)
+    failing = [outcome(n, due=n / 20, error="http_500" if n % 2 else None) for n in range(201)]
+    assert answered_per_s(failing) == pytest.approx(10.0, rel=0.02)
+
+
+def test_a_rate_of_few_answers_is_unknown() -> None:
+    """And so is that of requests that were due at once."""
+    assert answered_per_s([outcome(n, due=n / 20, e2e=9.0) for n in range(50)]) is None
+    assert asked_per_s([outcome(0), outcome(1)]) is None
+    assert (asked_per_s([]), answered_per_s([])) == (None, None)

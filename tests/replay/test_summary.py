@@ -65,8 +65,9 @@ def test_gaps_of_all_answers_are_one_sample() -> None:
 
 def test_throughput_is_over_the_whole_time() -> None:
     """Beside what the schedule asked for; a token count that is not known is not made up."""
-    through = told([outcome(0), outcome(1)], planned=7, schedule_s=3.0).throughput
+    through = told([outcome(0), outcome(1, due=0.5)], planned=7).throughput
     assert (through.requests_per_s, through.asked_requests_per_s) == (0.5, 2.0)
+    assert told([outcome(0), outcome(1)], schedule_s=None).throughput.asked_requests_per_s is None
     assert (through.prompt_tokens_per_s, through.output_tokens_per_s) == (5.0, 2.5)
     unknown = told([outcome(0), outcome(1, output=None)]).throughput
     assert unknown.output_tokens_per_s is None

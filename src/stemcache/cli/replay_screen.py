@@ -146,16 +146,25 @@ def _spread(spread: Spread) -> list[str]:
 
 def _rates(report: Report) -> list[tuple[str, str]]:
     through = report.throughput
-    asked = through.asked_requests_per_s
-    rows = [
-        (
-            "throughput",
-            f"{through.requests_per_s:,.1f} requests a second"
-            + (f" of {asked:,.1f} asked" if asked is not None else "")
-            + f", {_number(through.output_tokens_per_s)} output tokens a second"
-            + f", {_number(through.prompt_tokens_per_s)} prompt tokens",
+    rates = (
+        f"{through.requests_per_s:,.1f} requests a second",
+        f"{_number(through.output_tokens_per_s)} output tokens a second",
+        f"{_number(through.prompt_tokens_per_s)} prompt tokens",
+    )
+    rows = [("throughput", ", ".join(rates))]
+    if through.asked_requests_per_s is not None:
+        answered = through.answered_while_due_per_s
+        rows.append(
+            (
+                "while due",
+                f"{through.asked_requests_per_s:,.1f} requests a second asked, "
+                + (
+                    "too few answers to tell their rate"
+                    if answered is None
+                    else f"{answered:,.1f} answered"
+                ),
+            )
         )
-    ]
     good = report.goodput
     if good is not None:
         bounds = ", ".join(f"{name} {_ms(bound)} ms" for name, bound in good.slo.items())

@@ -15,6 +15,8 @@ from stemcache.replay.outcome import UNFINISHED, Outcome, Usage
 from stemcache.replay.report import Column, ErrorKind, HitRate, SharePart, Spread, TenantPart
 
 __all__ = [
+    "answered_per_s",
+    "asked_per_s",
     "cached_shares",
     "columns",
     "error_kinds",
@@ -27,6 +29,8 @@ __all__ = [
 ]
 
 _EXAMPLES = 3
+_FEWEST_ANSWERS = 10
+"""While requests were due, below which their rate is chance."""
 _SHARE_EDGES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 
 
@@ -88,6 +92,25 @@ def _prompt_tokens(answer: Outcome) -> int:
     """As the target counts them, else as they were asked: an answer without usage had a prompt."""
     counted = answer.usage.prompt_tokens
     return answer.asked_tokens if counted is None else counted
+
+
+def asked_per_s(outcomes: Sequence[Outcome]) -> float | None:
+    """Of the requests that were due, over the time from the first to the last of them."""
+    last_due_s = max((each.due_s for each in outcomes), default=0.0)
+    return (len(outcomes) - 1) / last_due_s if last_due_s > 0 else None
+
+
+def answered_per_s(outcomes: Sequence[Outcome]) -> float | None:
+    """Of whole answers, from the first one to the moment at which the last request was due.
+
+    A target that keeps up answers as fast as it is asked meanwhile. Before, there could be no
+    answer; after, nobody asks, and what is left drains however fast.
+    """
+    last_due_s = max((each.due_s for each in outcomes), default=0.0)
+    ends_s = [each.end_s for each in whole(outcomes) if each.end_s <= last_due_s]
+    if len(ends_s) < _FEWEST_ANSWERS or min(ends_s) >= last_due_s:
+        return None
+    return (len(ends_s) - 1) / (last_due_s - min(ends_s))
 
 
 def tenants(outcomes: Sequence[Outcome]) -> tuple[TenantPart, ...]:

@@ -92,6 +92,11 @@ def _row(spread: Spread) -> list[str]:
 def _rates(report: Report) -> Table:
     through = report.throughput
     rows = [["requests a second", f"{through.requests_per_s:,.1f}"]]
+    if through.asked_requests_per_s is not None:
+        answered = through.answered_while_due_per_s
+        told = "unknown" if answered is None else f"{answered:,.1f}"
+        rows.append(["asked a second, while due", f"{through.asked_requests_per_s:,.1f}"])
+        rows.append(["answered a second, while due", told])
     if through.output_tokens_per_s is not None:
         rows.append(["output tokens a second", f"{through.output_tokens_per_s:,.0f}"])
     if report.goodput is not None:

@@ -144,13 +144,16 @@ class ErrorKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Throughput:
-    """Of whole answers, over the time from the start to the last end."""
+    """Of whole answers, over the time from the start to the last end, the drain included."""
 
     requests_per_s: float
     prompt_tokens_per_s: float | None
     output_tokens_per_s: float | None
     asked_requests_per_s: float | None
-    """As the schedule has it, for an open loop."""
+    """Of an open loop: how many were due, over the time from the first to the last of them."""
+    answered_while_due_per_s: float | None = None
+    """Of an open loop: answers from the first one until the last request was due, so without the
+    time in which there could be none yet, and without the drain; None if they are few."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,7 +83,7 @@ def summarize(run: Run, setting: Setting) -> Report:
             for each in answered
         ),
         missing=missing(outcomes),
-        throughput=_throughput(answered, run.window_s, setting),
+        throughput=_throughput(run, answered, setting),
         goodput=None
         if setting.slo is None
         else goodput(outcomes, setting.slo, window_s=run.window_s),
@@ -119,16 +119,17 @@ def _counted(run: Run, setting: Setting) -> Counted:
     )
 
 
-def _throughput(answered: Sequence[Outcome], window_s: float, setting: Setting) -> Throughput:
-    window_s = window_s or float("inf")
+def _throughput(run: Run, answered: Sequence[Outcome], setting: Setting) -> Throughput:
+    window_s = run.window_s or float("inf")
+    is_open = setting.schedule_s is not None
     prompt = [each.usage.prompt_tokens for each in answered]
     output = [each.usage.output_tokens for each in answered]
-    span = setting.schedule_s
     return Throughput(
         requests_per_s=len(answered) / window_s,
         prompt_tokens_per_s=None if None in prompt else sum(n or 0 for n in prompt) / window_s,
         output_tokens_per_s=None if None in output else sum(n or 0 for n in output) / window_s,
-        asked_requests_per_s=(setting.planned - 1) / span if span else None,
+        asked_requests_per_s=aggregate.asked_per_s(run.outcomes) if is_open else None,
+        answered_while_due_per_s=aggregate.answered_per_s(run.outcomes) if is_open else None,
     )
 
 
