@@ -243,15 +243,20 @@ def test_sessions_are_kept_and_long_prompts_left_out(server: LiveServer, tmp_pat
     assert "columns" not in report or report["columns"] is None
 
 
-def test_an_interrupt_gives_a_partial_report(server: LiveServer, tmp_path: Path) -> None:
-    """That says so, first of all."""
+@pytest.mark.parametrize(("sign", "reason"), [(signal.SIGINT, "^C"), (signal.SIGHUP, "SIGHUP")])
+def test_an_interrupt_gives_a_partial_report(
+    server: LiveServer, tmp_path: Path, sign: signal.Signals, reason: str
+) -> None:
+    """That says so, first of all; stderr says that files are being written."""
     path = trace_of(
         tmp_path / "t.jsonl", [{"hash_ids": [n], "timestamp": 5 * n} for n in range(9999)]
     )
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # else inherited where tests run under nohup
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "stemcache", "replay", str(path), "--target", server.url),
             *("--tokens-per-block", "16", "--token-range", TOY_RANGE, "--output-format", "json"),
+            *("--json", str(tmp_path / "r.json")),
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -263,12 +268,13 @@ def test_an_interrupt_gives_a_partial_report(server: LiveServer, tmp_path: Path)
     for _ in range(20_000):
         if server.metrics()["stemcache_admitted_requests_total"] >= before + 20:
             break
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
+    process.send_signal(sign)
+    out, err = process.communicate(timeout=60)
     report = json.loads(out)
     assert process.returncode == 130
-    assert report["ended_by"] == "^C"
-    assert report["notes"][0].startswith("partial: ^C ended the run with ")
+    assert "writing the report …" in err
+    assert read_report(tmp_path / "r.json").ended_by == report["ended_by"] == reason
+    assert report["notes"][0].startswith(f"partial: {reason} ended the run with ")
     counts = report["counts"]
     assert counts["ok"] > 0
     assert (

@@ -1,6 +1,10 @@
-import pytest
+import signal
 
-from stemcache.cli.replay_watch import line, watching
+import click
+import pytest
+from rich.live import Live
+
+from stemcache.cli.replay_watch import ending_signals, line, say, watching
 from stemcache.replay.sender import Tally
 
 
@@ -39,3 +43,45 @@ def test_a_quiet_run_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with watching(5, quiet=True) as watch:
         watch(100.0, Tally())
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_closed_terminal_ends_a_run_like_a_request_to_end() -> None:
+    """Unless nohup asked to live on."""
+    before = signal.getsignal(signal.SIGHUP)
+    try:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        assert ending_signals() == {
+            signal.SIGINT: "^C",
+            signal.SIGTERM: "SIGTERM",
+            signal.SIGHUP: "SIGHUP",
+        }
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        assert signal.SIGHUP not in ending_signals()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("terminal", ["1", ""])
+def test_a_closed_terminal_does_not_take_the_report_with_it(
+    monkeypatch: pytest.MonkeyPatch, terminal: str
+) -> None:
+    """What is said to nobody is lost, and nothing else."""
+
+    def gone(*_: object, **__: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setenv("TTY_COMPATIBLE", terminal)
+    monkeypatch.setenv("FORCE_COLOR", terminal)
+    for name in ("start", "update", "stop"):
+        monkeypatch.setattr(Live, name, gone)
+    monkeypatch.setattr(click, "echo", gone)
+    with watching(5, quiet=False) as watch:
+        watch(100.0, Tally())
+    say("writing the report …", quiet=False)
+
+
+def test_what_takes_long_is_said_unless_quiet(capsys: pytest.CaptureFixture[str]) -> None:
+    """On stderr."""
+    say("writing", quiet=False)
+    say("more", quiet=True)
+    assert capsys.readouterr() == ("", "writing\n")

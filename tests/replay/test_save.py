@@ -68,3 +68,35 @@ def test_files_are_not_written_over_the_trace_nor_over_each_other(tmp_path: Path
     check_apart([("--json", new), ("--html", tmp_path / "other")], trace=str(trace))
     null = Path("/dev/null")
     check_apart([("--json", null), ("--html", null)], trace=str(trace))
+
+
+def test_a_file_is_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second ^C while it is written leaves what was there, and nothing beside it."""
+    path = tmp_path / "r.json"
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    write_bytes(path, b"new", "--json")
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"new", 0o640)
+
+    def interrupted(self: Path, _: bytes) -> int:
+        self.touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "write_bytes", interrupted)
+    for target in (path, tmp_path / "other.json"):
+        with pytest.raises(KeyboardInterrupt):
+            write_bytes(target, b"newer", "--json")
+    assert [each.name for each in tmp_path.iterdir()] == ["r.json"]
+    assert path.read_bytes() == b"new"
+
+
+def test_what_is_no_plain_file_is_written_to_as_it_is(tmp_path: Path) -> None:
+    """A device stays one, and a link goes on pointing to its file."""
+    write_bytes(Path("/dev/null"), b"x", "--json")
+    assert Path("/dev/null").is_char_device()
+    (tmp_path / "link").symlink_to(tmp_path / "r.json")
+    write_bytes(tmp_path / "link", b"x", "--json")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "r.json").read_bytes() == b"x"

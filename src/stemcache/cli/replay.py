@@ -18,7 +18,7 @@ from stemcache.cli.replay_asking import Asking, asking_options
 from stemcache.cli.replay_pacing import Pacing, pacing_options
 from stemcache.cli.replay_plan import Plan, check_pacing, make_plan
 from stemcache.cli.replay_screen import show_report
-from stemcache.cli.replay_watch import watching
+from stemcache.cli.replay_watch import ending_signals, say, watching
 from stemcache.cli.trace_options import Reading, trace_options
 from stemcache.clock import MonotonicClock
 from stemcache.errors import UsageError
@@ -146,6 +146,8 @@ def replay(
             slo=bounds,
         ),
     )
+    if files:
+        say("writing the report …", quiet=quiet)
     if json_path is not None:
         write_bytes(json_path, report_json(report), "--json")
     if records_path is not None:
@@ -171,7 +173,7 @@ def _run(plan: Plan, total: int, *, quiet: bool) -> Run:
             loop.get_loop().remove_signal_handler(sign)
 
         async def main() -> Run:
-            for sign, reason in ((signal.SIGINT, "^C"), (signal.SIGTERM, "SIGTERM")):
+            for sign, reason in ending_signals().items():
                 loop.get_loop().add_signal_handler(sign, end, sign, reason)
             return await runner.run()
 

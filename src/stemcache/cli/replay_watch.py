@@ -1,10 +1,12 @@
 """How a run goes on, on stderr: one line that changes on a terminal, a line now and then elsewhere.
 
-Drawn twice a second and cheaply: the same process takes the times of the answers.
+Drawn twice a second and cheaply: the same process takes the times of the answers. A terminal that
+is closed meanwhile takes the line with it, never the run nor its report.
 """
 
+import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import click
 from rich.console import Console
@@ -13,7 +15,7 @@ from rich.text import Text
 
 from stemcache.replay.sender import Tally
 
-__all__ = ["line", "watching"]
+__all__ = ["ending_signals", "line", "say", "watching"]
 
 Watch = Callable[[float, Tally], None]
 
@@ -48,11 +50,20 @@ def watching(total: int, *, quiet: bool) -> Iterator[Watch]:
         return
     console = Console(stderr=True)
     if console.is_terminal:
-        with Live(console=console, auto_refresh=False, transient=True) as live:
-            yield lambda elapsed_s, tally: live.update(
-                Text(line(elapsed_s, tally, total), no_wrap=True, overflow="ellipsis"),
-                refresh=True,
-            )
+        live = Live(console=console, auto_refresh=False, transient=True)
+
+        def draw(elapsed_s: float, tally: Tally) -> None:
+            text = Text(line(elapsed_s, tally, total), no_wrap=True, overflow="ellipsis")
+            with suppress(OSError):
+                live.update(text, refresh=True)
+
+        with suppress(OSError):
+            live.start()
+        try:
+            yield draw
+        finally:
+            with suppress(OSError):
+                live.stop()
         return
     told_s = 0.0
 
@@ -60,6 +71,24 @@ def watching(total: int, *, quiet: bool) -> Iterator[Watch]:
         nonlocal told_s
         if elapsed_s - told_s >= _EVERY_S:
             told_s = elapsed_s
-            click.echo(line(elapsed_s, tally, total), err=True)
+            say(line(elapsed_s, tally, total), quiet=False)
 
     yield tell
+
+
+def say(text: str, *, quiet: bool) -> None:
+    """Say what takes long, if anybody is there to hear it."""
+    if not quiet:
+        with suppress(OSError):
+            click.echo(text, err=True)
+
+
+def ending_signals() -> dict[signal.Signals, str]:
+    """Which signals end a run with a report, and what it calls them.
+
+    A closed terminal ends it like a request to end, unless `nohup` asked to live on.
+    """
+    signals = {signal.SIGINT: "^C", signal.SIGTERM: "SIGTERM", signal.SIGHUP: "SIGHUP"}
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        del signals[signal.SIGHUP]
+    return signals

@@ -1,6 +1,7 @@
 """What is kept of a run besides its report: a line of JSON for each request."""
 
 import os
+import stat
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,10 @@ from stemcache.errors import UsageError
 from stemcache.replay.outcome import Outcome
 
 __all__ = ["check_apart", "check_writable", "write_bytes", "write_records"]
+
+
+_LONGEST_NAME = 50
+"""Of the file beside it, so that no name is too long that was not before."""
 
 
 def check_apart(files: Iterable[tuple[str, Path]], *, trace: str) -> None:
@@ -53,13 +58,29 @@ def check_writable(path: Path, flag: str) -> None:
 
 
 def write_bytes(path: Path, data: bytes, flag: str) -> None:
-    """Write a whole file. Raises UsageError."""
+    """Write a whole file, or leave all as it was. Raises UsageError."""
     try:
-        path.write_bytes(data)
+        _write_whole(path, data)
     except OSError as error:
         raise UsageError(
             f"{flag} {path} cannot be written: {error.strerror}; choose another file"
         ) from None
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    """By way of a file beside it, where there may be one."""
+    target = Path(os.path.realpath(path))
+    if (path.exists() and not path.is_file()) or not os.access(target.parent, os.W_OK):
+        path.write_bytes(data)  # a device, or a file in a directory that takes no other
+        return
+    beside = target.with_name(f".{target.name[:_LONGEST_NAME]}.{os.getpid()}.part")
+    try:
+        beside.write_bytes(data)
+        if target.exists():
+            beside.chmod(stat.S_IMODE(target.stat().st_mode))
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def write_records(path: Path, outcomes: Iterable[Outcome]) -> None:
