@@ -78,18 +78,53 @@ def test_a_target_that_takes_no_connection_is_given_up() -> None:
     assert (error.kind, str(error)) == ("connect_timeout", "no connection was made within 0.05 s")
 
 
-def test_a_target_that_speaks_no_tls_is_told() -> None:
-    """Most often the URL says https and the server does not."""
+@pytest.mark.parametrize(
+    ("says", "how"),
+    [
+        (None, "within 0.2 s"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "(WRONG_VERSION_NUMBER)"),
+        (b"", "("),
+    ],
+)
+def test_a_target_that_speaks_no_tls_is_told(says: bytes | None, how: str) -> None:
+    """Most often the URL says https and the server does not: silent, as HTTP, or by hanging up."""
+
+    async def main() -> ConnectError:
+        async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read(64)
+            if says is None:
+                await reader.read()
+            else:
+                writer.write(says)
+            writer.close()
+
+        async with await asyncio.start_server(handle, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            target = parse_target(f"https://127.0.0.1:{port}", None)
+            pool = Pool(await resolve(target), MonotonicClock(), timeout_s=0.2)
+            with pytest.raises(ConnectError) as caught:
+                await pool.connect()
+            await asyncio.sleep(0.02)
+            return caught.value
+
+    error = asyncio.run(main())
+    assert error.kind == "tls"
+    assert str(error).startswith(f"a TCP connection was made, but no TLS on it {how}")
+    assert str(error).endswith("plain HTTP, write http:// instead of https://")
+
+
+def test_an_encrypted_target_that_is_not_there_is_refused() -> None:
+    """Like any other: no TCP connection was made."""
 
     async def main() -> str:
         async with scripted(b"") as server:
             target = parse_target(f"https://127.0.0.1:{server.port}", None)
-            pool = Pool(await resolve(target), MonotonicClock(), timeout_s=0.5)
-            with pytest.raises(ConnectError) as caught:
-                await pool.connect()
-            return caught.value.kind
+        pool = Pool(await resolve(target), MonotonicClock(), timeout_s=0.5)
+        with pytest.raises(ConnectError) as caught:
+            await pool.connect()
+        return caught.value.kind
 
-    assert asyncio.run(main()) in {"tls", "connect_timeout", "connect_failed"}
+    assert asyncio.run(main()) == "refused"
 
 
 def test_a_host_that_nobody_knows_is_told() -> None:

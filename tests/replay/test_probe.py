@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
+from stemcache.clock import MonotonicClock
 from stemcache.errors import UsageError
 from stemcache.replay.credentials import Credentials
 from stemcache.replay.fetch import Fetcher, FetchError
+from stemcache.replay.pool import Pool, resolve
 from stemcache.replay.probe import (
     NoCountersError,
     check_answer,
@@ -99,6 +101,19 @@ def test_a_target_that_is_not_there_is_told_in_one_line() -> None:
     assert str(caught.value).startswith("nothing answers at http://127.0.0.1:")
     assert str(caught.value).endswith("start the server, or check --target")
     assert "refused: " in str(caught.value)
+
+
+def test_a_target_that_speaks_no_tls_is_not_said_to_be_absent() -> None:
+    """It took the connection; what to write instead is told."""
+
+    async def main() -> None:
+        async with scripted(b"") as server:
+            target = parse_target(f"https://127.0.0.1:{server.port}", None)
+            pool = Pool(await resolve(target), MonotonicClock(), timeout_s=0.1)
+            await find_model(Fetcher(pool, target, KEYS, 5.0), "m")
+
+    with pytest.raises(UsageError, match="cannot be spoken to over TLS: a TCP connection was made"):
+        asyncio.run(main())
 
 
 def test_a_target_that_is_silent_or_talks_nonsense_is_told() -> None:

@@ -15,6 +15,9 @@ __all__ = ["Address", "ConnectError", "Pool", "resolve"]
 _LOOK_S = 3.0
 """For each address of a host that has several."""
 
+_NOT_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNEXPECTED_EOF_WHILE_READING"})
+"""Reasons of OpenSSL's for an answer that is of another protocol, or none."""
+
 
 class ConnectError(Exception):
     """No connection was made. `kind` is what the report counts it as."""
@@ -69,6 +72,25 @@ async def _accepts(host: str, port: int, timeout_s: float) -> bool:
     return True
 
 
+async def _connected(address: Address) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(sock, (address.host, address.port))
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def _no_tls(how: str) -> str:
+    return (
+        f"a TCP connection was made, but no TLS on it {how}; if the server speaks plain HTTP, "
+        "write http:// instead of https://"
+    )
+
+
 class Pool:
     """The connections of one run. Not bounded: who sends decides how much is in flight."""
 
@@ -93,23 +115,35 @@ class Pool:
         """A connection that nobody has used. Raises ConnectError."""
         address = self._address
         loop = asyncio.get_running_loop()
+        sock: socket.socket | None = None
         try:
             async with asyncio.timeout(self._timeout_s):
-                _, connection = await loop.create_connection(
-                    self._make,
-                    address.host,
-                    address.port,
-                    ssl=address.tls,
-                    server_hostname=address.name if address.tls else None,
-                )
+                if address.tls is None:
+                    _, connection = await loop.create_connection(
+                        self._make, address.host, address.port
+                    )
+                else:
+                    # In two steps, to know which of them was not made.
+                    sock = await _connected(address)
+                    _, connection = await loop.create_connection(
+                        self._make, sock=sock, ssl=address.tls, server_hostname=address.name
+                    )
         except TimeoutError:
+            if sock is not None:
+                raise ConnectError("tls", _no_tls(f"within {self._timeout_s:g} s")) from None
             raise ConnectError(
                 "connect_timeout", f"no connection was made within {self._timeout_s:g} s"
             ) from None
         except ssl.SSLError as error:
             reason = getattr(error, "verify_message", None) or error.reason or "no reason given"
+            if reason in _NOT_TLS:
+                raise ConnectError("tls", _no_tls(f"({reason})")) from None
             raise ConnectError("tls", f"TLS failed: {reason}") from None
         except OSError as error:
+            if sock is not None:
+                raise ConnectError(
+                    "tls", _no_tls(f"({error.strerror or str(error) or 'it was closed'})")
+                ) from None
             kind = "refused" if isinstance(error, ConnectionRefusedError) else "connect_failed"
             raise ConnectError(kind, error.strerror or str(error)) from None
         self.made += 1

@@ -144,6 +144,8 @@ def _unreachable(target: Target, error: FetchError) -> str:
             f"{target.origin} takes connections and did not answer in time ({error}); "
             "see whether it is busy or still starting, or check --target"
         )
+    if error.kind == "tls":
+        return f"{target.origin} cannot be spoken to over TLS: {error}; check --target"
     begun = error.kind in {"dropped", "head_too_large", "not_http", "too_large"}
     what = "no answer that is HTTP comes from" if begun else "nothing answers at"
     return f"{what} {target.origin} ({error.kind}: {error}); start the server, or check --target"
