@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.server.live_server import LiveServer, serve
@@ -29,10 +30,17 @@ def run(code: str, url: str, names: dict[str, Any]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def real(smollm2_dir: Path) -> Iterator[LiveServer]:
+def served(smollm2_dir: Path) -> Iterator[LiveServer]:
     """The embedded model, as `scripts/serve` starts it."""
     with serve("--model", str(smollm2_dir)) as server:
         yield server
+
+
+@pytest.fixture
+def real(served: LiveServer) -> LiveServer:
+    """With an empty cache, as the pages use one prompt, whichever test comes first."""
+    httpx.post(f"{served.url}/reset_prefix_cache", timeout=60).raise_for_status()
+    return served
 
 
 @pytest.mark.real
