@@ -391,6 +391,7 @@ def test_a_vocabulary_that_is_too_small_is_told_before_the_run(
     message = fails(str(trace), "--target", server.url, "--token-range", "5-999")
     assert "failed with http_400" in message
     assert "check --token-range, --encoding and --extra-body" in message
+    assert message.endswith("; for instance --token-range 0-255")
 
 
 def test_a_trace_that_is_none_is_told(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 import io
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
 from stemcache.cli.replay_screen import show_comparison, show_report
@@ -31,6 +32,24 @@ def test_latencies_are_in_milliseconds() -> None:
     assert ["TTFT", *["12.3"] * 6, "3"] in shown
     assert ["end", "to", "end", *["2,500"] * 6, "3"] in shown
     assert ["send", "lag", *["0.0"] * 6, "3"] in shown
+
+
+@pytest.mark.parametrize("width", [20, 30, 40, 60, 80])
+def test_a_narrow_screen_leaves_out_columns_and_cuts_no_digit(width: int) -> None:
+    """Median and p99 stay; of a comparison the difference does."""
+    outcomes = [outcome(n, ttft=0.01234, e2e=2.5, cached=n, tenant="t") for n in range(3)]
+    text = screen(report(outcomes), width)
+    numbers = [row[1:] for row in rows(text) if row[:1] == ["TTFT"]]
+    assert numbers[0][:2] == ["12.3", "12.3"]
+    ends = [row[3:5] for row in rows(text) if row[:3] == ["end", "to", "end"]]
+    assert ends == [["2,500", "2,500"]]
+    assert "hit rate" in text
+    console = Console(file=io.StringIO(), width=width)
+    show_comparison(console, compare(report(served()), report(served(0.01)), seed=0), ("a", "b"))
+    assert isinstance(console.file, io.StringIO)
+    means = [row for row in rows(console.file.getvalue()) if row[:2] == ["TTFT", "mean"]]
+    assert means
+    assert {"+10.0", "higher"} <= set(means[0])
 
 
 def test_what_was_done_is_said_first() -> None:

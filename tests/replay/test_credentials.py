@@ -75,12 +75,28 @@ def test_a_header_that_is_none_is_refused(header: str, message: str) -> None:
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("key", ["", "two words", "line\nbreak", "ümlaut"])
-def test_a_key_that_cannot_be_sent_is_refused(key: str) -> None:
-    """Without showing it."""
-    with pytest.raises(UsageError, match="the API key is empty or holds blanks") as caught:
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("", "the API key is empty; set it, or leave it out"),
+        ("two words", "character 4 of the API key is ' ', which no key has; set it without quotes"),
+        ("line\nbreak", r"character 5 of the API key is '\n', which no key has"),
+        ("sk-é1", "character 4 of the API key is 'é', which no key has"),
+        ('"sk-1"', "character 1 of the API key is '\"', which no key has"),
+        ("sk\u202e1", r"character 3 of the API key is '\u202e', which no key has"),
+    ],
+)
+def test_a_key_that_cannot_be_sent_is_refused(key: str, message: str) -> None:
+    """By the one character that is wrong, without showing the others."""
+    with pytest.raises(UsageError) as caught:
         made(key=key)
+    assert str(caught.value).startswith(message)
     assert not key or key not in str(caught.value)
+
+
+def test_a_key_may_hold_what_base64_does() -> None:
+    """A slash among it."""
+    assert dict(made(key="sk/a+b=").headers)["authorization"] == "Bearer sk/a+b="
 
 
 def test_no_value_of_the_targets_query_shows() -> None:

@@ -1,4 +1,4 @@
-from stemcache.replay.selection import DEFAULT_OUTPUT_TOKENS, select
+from stemcache.replay.selection import DEFAULT_OUTPUT_TOKENS, nothing_left, select
 from tests.replay.made import request
 
 
@@ -45,3 +45,16 @@ def test_unknown_answers_are_counted_where_nobody_says_how_long() -> None:
     assert chosen.unknown_outputs == 1
     assert chosen.planned[0].output_tokens == DEFAULT_OUTPUT_TOKENS
     assert select([request([1])], max_tokens=9).unknown_outputs == 0
+
+
+def test_what_is_advised_where_nothing_is_left_would_help() -> None:
+    """Longer prompts do not fill empty ones."""
+    empty = nothing_left(select([request([], 0)] * 3), "t.jsonl")
+    assert empty == (
+        "no request of t.jsonl is left to send: the prompts of all 3 are empty; "
+        "give a trace whose requests have tokens"
+    )
+    both = nothing_left(select([request([1]), request([], 0)], max_prompt_tokens=1), "t.jsonl")
+    assert both.endswith(
+        "1 are too long and 1 empty; raise --max-prompt-tokens or lower --tokens-per-block"
+    )

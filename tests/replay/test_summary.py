@@ -122,7 +122,9 @@ def test_a_cap_that_bites_is_told() -> None:
 
 def test_a_slow_sender_is_told() -> None:
     """Its share is in the latencies; what a cap held back is not its fault."""
-    report = told([outcome(n, sent_s=0.05) for n in range(3)])
+    few = told([outcome(n, sent_s=0.05) for n in range(3)])
+    assert note(few, "requests left up to 50 ms after they were due: this machine, or opening")
+    report = told([outcome(n, sent_s=0.05) for n in range(100)])
     assert note(report, "1% of requests left more than 50 ms after they were due")
     assert told([outcome(0, held=True, sent_s=0.05)]).notes != report.notes
 
@@ -144,6 +146,11 @@ def test_prompts_of_another_length_than_asked_are_told() -> None:
     [
         ({"characters": True}, "the trace's lengths are characters; each was sent as a token"),
         ({"unknown_outputs": 3}, "3 requests have no answer length in the trace; 64 tokens were"),
+        ({"extra": {"n": 2}}, "--extra-body sets n: the tokens of several answers come in one"),
+        (
+            {"extra": {"stream_options": None}},
+            "--extra-body sets stream_options without include_usage",
+        ),
         ({"times_drawn": True}, "the trace has no times; arrivals were drawn from a Poisson"),
     ],
 )
@@ -173,3 +180,9 @@ def test_counters_that_disagree_are_told() -> None:
     none = told([outcome(0)], run={"before": None, "after": None})
     assert note(none, "the target has no counters of cached tokens under /metrics")
     assert told([outcome(0)], run={"before": None, "after": None}, metrics=False).notes == ()
+
+
+def test_fields_of_the_users_that_change_nothing_are_not_told() -> None:
+    """One answer is what there is anyway, and so is usage."""
+    extra = {"n": 1, "stream_options": {"include_usage": True}, "ignore_eos": True}
+    assert told([outcome(0, cached=5)], extra=extra).notes == ()

@@ -28,9 +28,10 @@ from stemcache.replay.page import check_extra
 from stemcache.replay.report import LoadPart, Report, TracePart, report_json, without_columns
 from stemcache.replay.run import Run, Runner
 from stemcache.replay.save import check_apart, check_writable, write_bytes, write_records
-from stemcache.replay.selection import Selection, select
+from stemcache.replay.selection import Selection, nothing_left, select
 from stemcache.replay.slo import parse_slo
 from stemcache.replay.summary import Setting, summarize
+from stemcache.replay.vocabulary import with_token_range
 
 __all__ = ["replay"]
 
@@ -120,10 +121,7 @@ def replay(
         )
         characters = opened.reader.unit == "characters"
     if not selection.planned:
-        raise UsageError(
-            f"no request of {trace} is left to send: {selection.too_long:,} are too long and "
-            f"{selection.empty:,} empty; raise --max-prompt-tokens or lower --tokens-per-block"
-        )
+        raise UsageError(nothing_left(selection, trace))
     plan = make_plan(
         asking, pacing, selection, environment=os.environ, fresh_salt=secrets.token_hex(4)
     )
@@ -143,6 +141,7 @@ def replay(
             times_drawn=plan.times_drawn,
             schedule_s=plan.schedule_s,
             metrics=plan.job.metrics is not None,
+            extra=plan.job.extra,
             slo=bounds,
         ),
     )
@@ -177,7 +176,10 @@ def _run(plan: Plan, total: int, *, quiet: bool) -> Run:
                 loop.get_loop().add_signal_handler(sign, end, sign, reason)
             return await runner.run()
 
-        return loop.run(main())
+        try:
+            return loop.run(main())
+        except UsageError as error:
+            raise UsageError(with_token_range(str(error))) from None
 
 
 def _trace_part(trace: str, pacing: Pacing, selection: Selection, plan: Plan) -> TracePart:

@@ -1,11 +1,12 @@
 """A replay's report, and a comparison of two, as tables for people."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from stemcache.cli.fitting_table import Column, fitting_table
 from stemcache.cli.printable import printable
 from stemcache.replay.compare import SHARE_FAILED, Comparison, Line
 from stemcache.replay.report import HitRate, Report, Spread
@@ -32,11 +33,12 @@ def _number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:,.0f}"
 
 
-def _table(*heads: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for at, head in enumerate(heads):
-        table.add_column(head, justify="right" if at else "left", no_wrap=at == 0)
-    return table
+def _columns(heads: Iterable[tuple[str, int]], rows: Sequence[Sequence[str]]) -> list[Column]:
+    """Of a table whose first column is of words. Each head says how well it can be spared."""
+    return [
+        Column(head, [row[at] for row in rows], left=at == 0, spare=spare)
+        for at, (head, spare) in enumerate(heads)
+    ]
 
 
 def _pairs(rows: Iterable[tuple[str, str]]) -> Table:
@@ -51,17 +53,20 @@ def show_report(console: Console, report: Report) -> None:
     console.print(Text("stemcache replay", style="bold"))
     console.print(_pairs(_what(report)))
     console.print()
-    console.print(_latencies(report))
+    fitting_table(console, _latencies(report))
     for line in report.missing.in_words if report.missing is not None else ():
         console.print(Text(line))
     console.print()
     console.print(_pairs(_rates(report)))
     if report.cached_shares:
         console.print()
-        console.print(_shares(report))
+        fitting_table(console, _shares(report))
     if report.tenants:
         console.print()
-        console.print(_tenants(report))
+        fitting_table(console, _tenants(report))
+        more = len(report.tenants) - _MOST_TENANTS
+        if more > 0:
+            console.print(Text(f"and {more:,} more"))
     if report.errors:
         console.print()
         console.print(_errors(report))
@@ -125,18 +130,18 @@ def _what(report: Report) -> list[tuple[str, str]]:
     ]
 
 
-def _latencies(report: Report) -> Table:
-    table = _table("milliseconds", "mean", "p50", "p90", "p95", "p99", "max", "of")
-    for name, spread in (
+def _latencies(report: Report) -> list[Column]:
+    heads = ("milliseconds", 0), ("mean", 2), ("p50", 0), ("p90", 4)
+    more = ("p95", 1), ("p99", 0), ("max", 3), ("of", 5)
+    named = (
         ("TTFT", report.ttft_s),
         ("between tokens", report.inter_token_s),
         ("time per token", report.tpot_s),
         ("end to end", report.e2e_s),
         ("send lag", report.send_lag_s),
-    ):
-        if spread is not None:
-            table.add_row(name, *_spread(spread))
-    return table
+    )
+    rows = [[name, *_spread(spread)] for name, spread in named if spread is not None]
+    return _columns((*heads, *more), rows)
 
 
 def _spread(spread: Spread) -> list[str]:
@@ -182,37 +187,33 @@ def _hit_rate(rate: HitRate) -> str:
     return text + (f", {rate.answers:,} answers" if rate.answers is not None else "")
 
 
-def _shares(report: Report) -> Table:
-    table = _table("cached share of the prompt", "requests", "TTFT p50", "p95", "p99")
+def _shares(report: Report) -> list[Column]:
+    heads = ("cached of the prompt", 0), ("requests", 3), ("TTFT p50", 0), ("p95", 2), ("p99", 1)
+    rows = []
     for part in report.cached_shares:
         name = "nothing" if part.up_to == 0 else f"{part.above:.0%} to {part.up_to:.0%}"
-        times = [part.ttft.p50, part.ttft.p95, part.ttft.p99] if part.ttft is not None else []
-        table.add_row(name, f"{part.requests:,}", *map(_ms, times))
-    return table
+        ttft = part.ttft
+        times = (None,) * 3 if ttft is None else (ttft.p50, ttft.p95, ttft.p99)
+        rows.append([name, f"{part.requests:,}", *map(_ms, times)])
+    return _columns(heads, rows)
 
 
 _MOST_TENANTS = 20
 
 
-def _tenants(report: Report) -> Table:
-    table = _table("tenant", "requests", "failed", "hit rate", "TTFT p50", "p99", "e2e p50", "p99")
+def _tenants(report: Report) -> list[Column]:
+    heads = ("tenant", 0), ("requests", 2), ("failed", 4), ("hit rate", 0)
+    times_heads = ("TTFT p50", 0), ("p99", 1), ("e2e p50", 5), ("p99", 6)
+    rows = []
     for part in report.tenants[:_MOST_TENANTS]:
         times = [
             value
             for spread in (part.ttft, part.e2e)
             for value in ((spread.p50, spread.p99) if spread is not None else (None, None))
         ]
-        table.add_row(
-            Text(printable(part.tenant)),
-            f"{part.requests:,}",
-            f"{part.failed:,}",
-            _share(part.hit_rate),
-            *map(_ms, times),
-        )
-    more = len(report.tenants) - _MOST_TENANTS
-    if more > 0:
-        table.add_row(f"and {more:,} more")
-    return table
+        counts = (f"{part.requests:,}", f"{part.failed:,}", _share(part.hit_rate))
+        rows.append([printable(part.tenant), *counts, *map(_ms, times)])
+    return _columns((*heads, *times_heads), rows)
 
 
 def _errors(report: Report) -> Table:
@@ -240,10 +241,9 @@ def show_comparison(console: Console, comparison: Comparison, names: tuple[str, 
         )
     )
     console.print()
-    table = _table("figure", "A", "B", "B - A", "95% interval", "of", "B is")
-    for each in comparison.lines:
-        table.add_row(each.name, *_compared(each))
-    console.print(table)
+    heads = ("figure", 0), ("A", 3), ("B", 2), ("B - A", 0), ("95% interval", 1), ("of", 4)
+    rows = [[each.name, *_compared(each)] for each in comparison.lines]
+    fitting_table(console, _columns((*heads, ("B is", 0)), rows))
     console.print()
     console.print(Text(_verdict(comparison)))
     for note in comparison.notes:

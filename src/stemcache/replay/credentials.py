@@ -18,6 +18,8 @@ _PROVIDER_VARIABLES: Mapping[Api, str] = {
     "openai-chat": "OPENAI_API_KEY",
     "anthropic-messages": "ANTHROPIC_API_KEY",
 }
+_IN_NO_KEY = frozenset(' "\\')
+"""Quotes are the shell's; a target that repeats a key in JSON escapes them, so it would show."""
 _SHORTEST_SECRET = 4
 """Shorter values of headers are words, and would be cut out of every message."""
 
@@ -54,8 +56,8 @@ def credentials(
     """
     if key is None and (target.tls or target.loopback):
         key = environment.get(_PROVIDER_VARIABLES[target.api]) or None
-    if key is not None and (not key or not key.isascii() or not key.isprintable() or " " in key):
-        raise UsageError("the API key is empty or holds blanks; set it without quotes or newlines")
+    if key is not None:
+        _check_key(key)
     headers = {"user-agent": agent, "accept": "text/event-stream"}
     secrets = set()
     if target.api == "anthropic-messages":
@@ -82,3 +84,16 @@ def credentials(
         headers[name] = value
         secrets |= {part for part in value.split() if len(part) > _SHORTEST_SECRET}
     return Credentials(tuple(headers.items()), tuple(sorted(secrets, key=len, reverse=True)))
+
+
+def _check_key(key: str) -> None:
+    """Raise UsageError, with the one character that is wrong and none of the others."""
+    if not key:
+        raise UsageError("the API key is empty; set it, or leave it out")
+    for at, character in enumerate(key, start=1):
+        if not character.isascii() or not character.isprintable() or character in _IN_NO_KEY:
+            shown = ascii(character) if not character.isprintable() else f"'{character}'"
+            raise UsageError(
+                f"character {at} of the API key is {shown}, which no key has; "
+                "set it without quotes, blanks or newlines, as it was issued"
+            )

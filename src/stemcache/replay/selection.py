@@ -7,7 +7,7 @@ from itertools import islice
 from stemcache.replay.shrink import shrunk
 from stemcache.trace.record import TraceRequest
 
-__all__ = ["DEFAULT_OUTPUT_TOKENS", "Planned", "Selection", "select"]
+__all__ = ["DEFAULT_OUTPUT_TOKENS", "Planned", "Selection", "nothing_left", "select"]
 
 DEFAULT_OUTPUT_TOKENS = 64
 """Where neither the trace nor the user says how long an answer is."""
@@ -74,4 +74,17 @@ def select(
         empty=empty,
         unknown_outputs=unknown,
         block_tokens=block_tokens,
+    )
+
+
+def nothing_left(selection: Selection, trace: str) -> str:
+    """Why no request is sent, and what can be done about it."""
+    if not selection.too_long:
+        return (
+            f"no request of {trace} is left to send: the prompts of all {selection.empty:,} are "
+            "empty; give a trace whose requests have tokens"
+        )
+    return (
+        f"no request of {trace} is left to send: {selection.too_long:,} are too long and "
+        f"{selection.empty:,} empty; raise --max-prompt-tokens or lower --tokens-per-block"
     )

@@ -1,7 +1,7 @@
 """A run and its settings into a report, with the notes that its figures need. Pure."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from stemcache.replay import aggregate
 from stemcache.replay.missing import missing
@@ -26,6 +26,7 @@ __all__ = ["Setting", "summarize"]
 _LENGTHS_DIFFER = 0.02
 _COUNTS_DIFFER = 0.01
 _LATE_S = 0.01
+_FEWEST_FOR_A_HUNDREDTH = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +46,8 @@ class Setting:
     schedule_s: float | None
     """From the first to the last due moment of an open loop."""
     metrics: bool
+    extra: Mapping[str, object] = field(default_factory=dict)
+    """Fields that the user put into every body."""
     slo: Slo | None
 
 
@@ -177,13 +180,19 @@ def _notes(
         )
     if setting.times_drawn:
         notes.append("the trace has no times; arrivals were drawn from a Poisson process")
+    notes += _body_notes(setting.extra)
     if counts.held_by_cap:
         notes.append(
             f"the cap of {setting.load.max_in_flight} in flight held back {counts.held_by_cap:,} "
             f"requests, for up to {counts.held_by_cap_max_s or 0:.3f} s; it counts in their latency"
         )
     lag = aggregate.spread(each.lag_s for each in run.outcomes if not each.held)
-    if lag is not None and lag.p99 > _LATE_S:
+    if lag is not None and lag.p99 > _LATE_S and lag.count < _FEWEST_FOR_A_HUNDREDTH:
+        notes.append(
+            f"requests left up to {lag.max * 1e3:.0f} ms after they were due: this machine, or "
+            "opening connections, was slow; the latencies have it in them"
+        )
+    elif lag is not None and lag.p99 > _LATE_S:
         notes.append(
             f"1% of requests left more than {lag.p99 * 1e3:.0f} ms after they were due: this "
             "machine, or opening connections, was slow; the latencies have it in them"
@@ -201,6 +210,24 @@ def _notes(
             )
         )
     notes += _rate_notes(run, setting, rates)
+    return notes
+
+
+def _body_notes(extra: Mapping[str, object]) -> list[str]:
+    """On fields of the user's that change what the figures mean."""
+    notes = []
+    if extra.get("n") not in (None, 1):
+        notes.append(
+            "--extra-body sets n: the tokens of several answers come in one stream, so times "
+            "between tokens are not those of one of them"
+        )
+    if "stream_options" in extra:
+        options = extra["stream_options"]
+        if not isinstance(options, dict) or options.get("include_usage") is not True:
+            notes.append(
+                "--extra-body sets stream_options without include_usage: the target may tell no "
+                "tokens, and then the hit rate and the time per token are unknown"
+            )
     return notes
 
 
