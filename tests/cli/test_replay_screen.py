@@ -165,3 +165,10 @@ def test_a_tenants_name_takes_no_more_than_a_line() -> None:
     assert "longlong" in text
     assert "…" in text
     assert len(text) < 10_000
+
+
+def test_an_address_can_be_copied_from_a_narrow_screen() -> None:
+    """It goes on in the next line."""
+    text = screen(report([outcome(0)]), width=30)
+    assert "…" not in text
+    assert "http://h:1/v1/completions" in text.replace("\n", "").replace(" ", "")

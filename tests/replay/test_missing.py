@@ -79,3 +79,10 @@ def test_the_bound_holds_whatever_they_would_have_taken(seed: int) -> None:
         else:
             fastest = [0.0] * len(answered) + given_up
             assert percent * (len(fastest) - 1) < 100 * len(answered)
+
+
+def test_a_bound_is_not_a_millisecond_short_for_a_float() -> None:
+    """Two seconds after 0.05 s are less than that in binary."""
+    found = missing([outcome(0, due=0.05, ttft=None, e2e=2.0, error="timeout")])
+    assert found is not None
+    assert found.in_words[0].startswith("1 of 1 was given up after 2 s and is not in these rows")

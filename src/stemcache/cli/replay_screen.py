@@ -44,7 +44,7 @@ def _columns(heads: Iterable[tuple[str, int]], rows: Sequence[Sequence[str]]) ->
 def _pairs(rows: Iterable[tuple[str, str]]) -> Table:
     table = Table.grid(padding=(0, 2))
     for name, value in rows:
-        table.add_row(Text(name, style="dim"), Text(value))
+        table.add_row(Text(name, style="dim"), Text(value, overflow="fold"))
     return table
 
 

@@ -85,8 +85,8 @@ def _are(count: int) -> str:
 
 
 def _down(seconds: float) -> float:
-    """To whole milliseconds: a bound must not be rounded up."""
-    return math.floor(seconds * 1000) / 1000
+    """To whole milliseconds: a bound must not be rounded up, but for what a float is off by."""
+    return math.floor(seconds * 1000 + 1e-6) / 1000
 
 
 def _bounds(ttft_from: str | None, e2e_from: str | None) -> str:
