@@ -178,8 +178,24 @@ def test_counters_that_disagree_are_told() -> None:
     assert note(again, "the target's counters went back or away during the run")
     assert len(again.hit_rates) == 1
     none = told([outcome(0)], run={"before": None, "after": None})
-    assert note(none, "the target has no counters of cached tokens under /metrics")
+    assert note(none, "the hit rate from the target's own counters is unknown: /metrics has")
     assert told([outcome(0)], run={"before": None, "after": None}, metrics=False).notes == ()
+
+
+def test_why_there_are_no_counters_is_told() -> None:
+    """A page that was silent is not one without them."""
+    why = {"before": None, "after": None, "no_counters": "did not answer within 5 s"}
+    assert note(
+        told([outcome(0)], run=why), "counters is unknown: /metrics did not answer within 5 s"
+    )
+
+
+def test_odd_counts_and_answers_without_text_are_told() -> None:
+    """Their figures are unknown; the answers are counted."""
+    report = told([outcome(0, odd_usage=True), outcome(1, ttft=None), outcome(2)])
+    assert note(report, "1 answers tell counts of tokens that cannot be")
+    assert note(report, "1 answers held no text, so they have no time to first token")
+    assert report.counts.ok == 3
 
 
 def test_fields_of_the_users_that_change_nothing_are_not_told() -> None:

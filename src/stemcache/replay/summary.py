@@ -234,6 +234,15 @@ def _body_notes(extra: Mapping[str, object]) -> list[str]:
 def _rate_notes(run: Run, setting: Setting, rates: Sequence[HitRate]) -> list[str]:
     notes = []
     usage = rates[0]
+    answered = [each for each in run.outcomes if each.error is None]
+    odd = sum(each.odd_usage for each in answered)
+    if odd:
+        notes.append(
+            f"{odd:,} answers tell counts of tokens that cannot be; those are taken for unknown"
+        )
+    silent = sum(not each.held_text for each in answered)
+    if silent:
+        notes.append(f"{silent:,} answers held no text, so they have no time to first token")
     if not usage.answers and (usage.silent_answers or 0) > 0:
         notes.append(
             "no answer says how many prompt tokens were cached, so the hit rate is unknown; "
@@ -247,7 +256,8 @@ def _rate_notes(run: Run, setting: Setting, rates: Sequence[HitRate]) -> list[st
     if not setting.metrics:
         return notes
     if run.before is None:
-        notes.append("the target has no counters of cached tokens under /metrics that are known")
+        why = run.no_counters or "has no counters of cached tokens that are known"
+        notes.append(f"the hit rate from the target's own counters is unknown: /metrics {why}")
     elif run.after is None or _added(run) is None:
         notes.append("the target's counters went back or away during the run: it was restarted")
     elif len(rates) > 1:
