@@ -185,9 +185,8 @@ def test_counters_that_disagree_are_told() -> None:
 def test_why_there_are_no_counters_is_told() -> None:
     """A page that was silent is not one without them."""
     why = {"before": None, "after": None, "no_counters": "did not answer within 5 s"}
-    assert note(
-        told([outcome(0)], run=why), "counters is unknown: /metrics did not answer within 5 s"
-    )
+    beginning = "the hit rate from the target's own counters is unknown: "
+    assert note(told([outcome(0)], run=why), f"{beginning}/metrics did not answer within 5 s")
 
 
 def test_odd_counts_and_answers_without_text_are_told() -> None:
