@@ -94,6 +94,21 @@ def timed(name: str, capacity: int, trace: Sequence[Visit]) -> dict[str, float]:
     }
 
 
+def costs(trace: Sequence[Visit]) -> dict[str, dict[str, Any]]:
+    """Times by what was timed."""
+    return {
+        f"conversation, {capacity} blocks, {name}": timed(name, capacity, trace)
+        for capacity in (1_000, 10_000, 100_000)
+        for name in ("lru", "odds")
+    } | {"commit": {"id": commit()}}
+
+
+def commit() -> str:
+    """What is measured."""
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
 def ablations(trace: Sequence[Visit], capacities: Sequence[int]) -> dict[str, list[float]]:
     """Without each feature, and with only one."""
     everything = range(len(FEATURES))
@@ -129,9 +144,17 @@ def main() -> None:
     parser.add_argument("--traces", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--no-ablations", action="store_true")
+    parser.add_argument("--only-cost", action="store_true", help="renew the times alone")
     parser.add_argument("--output", type=Path, default=RESULTS)
     asked = parser.parse_args()
     conversation, sessions = asked.traces / CONVERSATION, asked.traces / SESSIONS
+    if asked.only_cost:
+        report = json.loads(asked.output.read_text())
+        with open_trace(conversation) as reader:
+            report["cost"] = costs(list(visits(reader)))
+        asked.output.write_text(json.dumps(report, indent=1) + "\n")
+        print(json.dumps(report["cost"], indent=1))
+        return
     sizes = ",".join(map(str, BLOCKS))
     rates = simulated(
         conversation,
@@ -162,9 +185,7 @@ def main() -> None:
         "date": datetime.now(UTC).date().isoformat(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         "python": platform.python_version(),
-        "commit": subprocess.run(
-            ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-        ).stdout.strip(),
+        "commit": commit(),
         "conversation": {
             "capacity_blocks": BLOCKS,
             "block_hit_rate": rates,
@@ -184,11 +205,7 @@ def main() -> None:
                 round(played(Odds(), capacity, untold), 5) for capacity in TOKEN_BLOCKS
             ],
         },
-        "cost": {
-            f"conversation, {capacity} blocks, {name}": timed(name, capacity, chat)
-            for capacity in (1_000, 10_000, 100_000)
-            for name in ("lru", "odds")
-        },
+        "cost": costs(chat),
     }
     if not asked.no_ablations:
         report["ablations"] = {

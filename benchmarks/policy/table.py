@@ -112,12 +112,14 @@ def _ablations(part: Report) -> str:
     return _grid(heads, rows)
 
 
-def _cost(part: dict[str, dict[str, float]]) -> str:
+def _cost(part: dict[str, Any]) -> str:
     rows = [
         [name, f"{row['mean_us']:,.0f}", f"{row['p99_us']:,.0f}", f"{row['max_us']:,.0f}"]
         for name, row in part.items()
+        if name != "commit"
     ]
-    return _grid(["µs of processor time a request", "mean", "p99", "longest"], rows)
+    head = f"µs of processor time a request, commit {part['commit']['id']}"
+    return _grid([head, "mean", "p99", "longest"], rows)
 
 
 def main() -> None:

@@ -26,8 +26,7 @@ The index is Gittins' (1979): of many things that can be waited for one at a tim
 costs alike, to wait for the one of the highest index is best. Here a block of the cache waits, for
 what pays one hit; hits a second of waiting is what room should earn.
 
-Costs: `observe` O(1); `fit` O(kinds · ages · features) in numpy; `index` O(ages²) the first time
-a kind is asked about after a fit.
+Costs: `observe` O(1); `fit` O(waiting + kinds · ages · (features + ages)) in numpy; `index` O(1).
 """
 
 from collections.abc import Iterable, Sequence
@@ -59,7 +58,6 @@ _DISTANCE = np.abs(np.arange(_AGES)[:, None] - np.arange(_AGES)[None, :])
 # Neighbouring ages vouch for one another: a bell 1.5 buckets wide, cut at 4.
 _BELL = np.where(_DISTANCE <= 4, np.exp(-(_DISTANCE**2) / (2 * 1.5**2)), 0.0)
 _PRIOR = _UNSEEN / np.concatenate([[_EDGES[1]], np.sqrt(_EDGES[1:-1] * _EDGES[2:])])
-_LATER = np.triu(np.ones((_AGES, _AGES), dtype=bool))
 
 
 class Stay(NamedTuple):
@@ -123,14 +121,15 @@ class Returns:
             better = (came + _DOUBT) / (without + _DOUBT)
             expected *= (better / factors)[code]
             self._factors[feature] = better
-        self._indexes.clear()
+        self._indexes = dict(zip(self._rows, _best(self._hazards(codes)).tolist(), strict=True))
         self._fade(0.5 ** (requests / _FORGET))
 
     def index(self, kind: Kind, age_s: float) -> float:
         """Returns a second that waiting on can earn, at best."""
         index = self._indexes.get(kind)
         if index is None:
-            index = self._indexes[kind] = self._best(kind)
+            [index] = _best(self.hazard(kind)[None, :]).tolist()
+            self._indexes[kind] = index
         place = _place(age_s)
         bucket = int(place)
         if not bucket or bucket == _AGES - 1:
@@ -140,20 +139,15 @@ class Returns:
 
     def hazard(self, kind: Kind) -> _Floats:
         """Returns a second of waiting, in each bucket of ages. Shape (ages,)."""
-        hazard = self._hazard.copy()
-        for factors, value in zip(self._factors, kind, strict=True):
-            hazard *= factors[value]
+        hazard: _Floats = self._hazards(np.array([kind]))[0]
         return hazard
 
-    def _best(self, kind: Kind) -> list[float]:
-        hazard = self.hazard(kind)
-        lost = np.concatenate([[0.0], (hazard * _WIDTHS).cumsum()])
-        # [k, i]: what is left at the start of bucket i of what waited at the start of bucket k.
-        left = np.exp(-np.maximum(lost[None, :-1] - lost[:-1, None], 0.0)) * _LATER
-        came = left * -np.expm1(-hazard * _WIDTHS)
-        ratio = came.cumsum(axis=1) / np.maximum((came / hazard).cumsum(axis=1), 1e-300)
-        best: list[float] = (ratio * _LATER).max(axis=1).tolist()
-        return best
+    def _hazards(self, codes: npt.NDArray[np.int64]) -> _Floats:
+        """Of kinds, one a row. Shape (kinds, ages)."""
+        hazards = np.repeat(self._hazard[None, :], len(codes), axis=0)
+        for feature, factors in enumerate(self._factors):
+            hazards *= factors[codes[:, feature]]
+        return hazards
 
     def _with(self, waiting: Iterable[Stay]) -> tuple[_Floats, _Floats]:
         """What was counted, and those that still wait as if their stay ended now."""
@@ -200,6 +194,27 @@ class Returns:
         self._codes = self._codes[rows]
         self._returned, self._ended = self._returned[rows], self._ended[rows]
         self._partly, self._seen = self._partly[rows], self._seen[rows]
+
+
+def _best(hazards: _Floats) -> _Floats:
+    """The index at the start of each bucket. Shapes (kinds, ages).
+
+    From the last bucket to the first: who waits at its start returns within it, or is left to do
+    what waiting from the next one brings.
+    """
+    best = np.empty_like(hazards)
+    came, waited = (
+        np.zeros_like(hazards),
+        np.zeros_like(hazards),
+    )  # by the bucket that ends the wait
+    returned = -np.expm1(-hazards * _WIDTHS)
+    spent = returned / hazards
+    for at in range(_AGES - 1, -1, -1):
+        now, left = slice(at, at + 1), 1.0 - returned[:, at : at + 1]
+        came[:, at:] = returned[:, now] + left * came[:, at:]
+        waited[:, at:] = spent[:, now] + left * waited[:, at:]
+        best[:, at] = (came[:, at:] / waited[:, at:]).max(axis=1)
+    return best
 
 
 def _place(age_s: float) -> float:
