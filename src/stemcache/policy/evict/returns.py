@@ -49,6 +49,7 @@ _STEPS = 2  # buckets for a doubling of the age
 _DOUBT = 2.0  # requests
 _UNSEEN = 0.1  # hazard times age, before anything was seen
 _FORGET = 20_000  # requests after which what was seen counts half
+_FEW = 256  # kinds
 _SLIGHT = 0.05  # requests; a kind of which less is left is forgotten
 
 _EDGES = np.concatenate([[0.0], _FIRST_S * 2.0 ** (np.arange(_AGES) / _STEPS)])
@@ -87,6 +88,8 @@ class Returns:
         self._hazard: _Floats = _PRIOR
         self._factors = [np.ones((count, _AGES)) for count in values]
         self._indexes: dict[Kind, list[float]] = {}
+        self._asked: dict[Kind, None] = {}
+        """Kinds that were asked about before anything was seen of them; likely to be again."""
 
     def observe(self, stay: Stay, *, returned: bool) -> None:
         """A stay ended: the request came back, or nobody watches it any more."""
@@ -121,7 +124,13 @@ class Returns:
             better = (came + _DOUBT) / (without + _DOUBT)
             expected *= (better / factors)[code]
             self._factors[feature] = better
-        self._indexes = dict(zip(self._rows, _best(self._hazards(codes)).tolist(), strict=True))
+        kinds = list(dict.fromkeys([*self._rows, *self._asked]))  # at once, not one by one
+        if len(kinds) > 2 * len(self._rows) + _FEW:
+            self._asked.clear()
+        best = _best(
+            self._hazards(np.array(kinds, np.int64).reshape(len(kinds), len(self._factors)))
+        )
+        self._indexes = dict(zip(kinds, best.tolist(), strict=True))
         self._fade(0.5 ** (requests / _FORGET))
 
     def index(self, kind: Kind, age_s: float) -> float:
@@ -130,6 +139,7 @@ class Returns:
         if index is None:
             [index] = _best(self.hazard(kind)[None, :]).tolist()
             self._indexes[kind] = index
+            self._asked[kind] = None
         place = _place(age_s)
         bucket = int(place)
         if not bucket or bucket == _AGES - 1:
@@ -202,17 +212,17 @@ def _best(hazards: _Floats) -> _Floats:
     From the last bucket to the first: who waits at its start returns within it, or is left to do
     what waiting from the next one brings.
     """
+    returned = -np.expm1(-hazards * _WIDTHS)
+    spent, left = returned / hazards, 1.0 - returned
     best = np.empty_like(hazards)
     came, waited = (
         np.zeros_like(hazards),
         np.zeros_like(hazards),
     )  # by the bucket that ends the wait
-    returned = -np.expm1(-hazards * _WIDTHS)
-    spent = returned / hazards
     for at in range(_AGES - 1, -1, -1):
-        now, left = slice(at, at + 1), 1.0 - returned[:, at : at + 1]
-        came[:, at:] = returned[:, now] + left * came[:, at:]
-        waited[:, at:] = spent[:, now] + left * waited[:, at:]
+        now = slice(at, at + 1)
+        came[:, at:] = returned[:, now] + left[:, now] * came[:, at:]
+        waited[:, at:] = spent[:, now] + left[:, now] * waited[:, at:]
         best[:, at] = (came[:, at:] / waited[:, at:]).max(axis=1)
     return best
 
