@@ -126,8 +126,9 @@ class Odds:
 
     Like `lru` until it has learnt, and where there is nothing to learn. Beats it most where the
     cache is small for the traffic. Costs O(1) a block and amortised O(1) a request, but more than
-    any other policy: some 0.2 ms a request, pauses while it fits and ranks all leaves anew, and
-    up to 16 MB for the sessions it remembers. Not where every prompt is asked once or for ever.
+    any other policy: some 0.2 ms a request, pauses of tens of milliseconds while it fits or ranks
+    all leaves anew, and up to 10 MB for the sessions it remembers. Not where every prompt is asked
+    once or for ever.
     """
 
     name = "odds"
