@@ -14,13 +14,10 @@ import gc
 import hashlib
 import json
 import os
-import platform
 import statistics
-import subprocess
 import sys
 import tracemalloc
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +27,7 @@ from benchmarks.index.caches import FORMS, NAMESPACE, OURS, Candidate, Form
 from benchmarks.index.peers import installed
 from benchmarks.index.table import tables
 from benchmarks.index.timing import Timing, elapsed_ms, interleaved, slope, timing
+from benchmarks.machine import machine
 from stemcache.core.hashing import stem_keys
 from stemcache.core.index import Lease, PrefixIndex
 from stemcache.core.tokens import Chain, Tokens
@@ -313,24 +311,6 @@ def median(row: Report, name: str) -> float:
     return entry["median_ms"]
 
 
-def machine() -> Report:
-    """What the figures were taken on."""
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-    )
-    return {
-        "cpu": names[0] if names else platform.processor(),
-        "cores": os.cpu_count(),
-        "load": [round(each, 2) for each in os.getloadavg()],
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "date": datetime.now(UTC).date().isoformat(),
-        "commit": commit.stdout.strip(),
-    }
-
-
 def main() -> int:
     """Measure, print the tables, write the results."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
@@ -345,7 +325,14 @@ def main() -> int:
     gc.collect()
     gc.freeze()  # what importing made is no garbage, and no part of what is measured
     source = Source()
-    report: Report = {"machine": machine(), "seed": SEED}
+    report: Report = {
+        "machine": {
+            **machine(),
+            "load": [round(each, 2) for each in os.getloadavg()],
+            "numpy": np.__version__,
+        },
+        "seed": SEED,
+    }
     report["keying"] = keying(source, 5 * repeats)
     report["verbs"] = []
     for size in sizes:

@@ -13,16 +13,16 @@ theirs with budgets that come to the same numbers of blocks.
 import argparse
 import json
 import os
-import platform
 import resource
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
+
+from benchmarks.machine import machine
 
 CAPACITIES = (1_000, 2_048, 5_000, 8_192, 10_000, 20_480, 30_000, 32_768, 50_000, 100_000)
 MODEL = "llama-3.1-8b"
@@ -159,23 +159,6 @@ def long_log(total_bytes: float) -> dict[str, Any]:
     }
 
 
-def machine() -> dict[str, Any]:
-    """What the figures were taken on."""
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-    )
-    return {
-        "cpu": names[0] if names else platform.processor(),
-        "cores": os.cpu_count(),
-        "load": [round(each, 2) for each in os.getloadavg()],
-        "python": platform.python_version(),
-        "date": datetime.now(UTC).date().isoformat(),
-        "commit": commit.stdout.strip(),
-    }
-
-
 def main() -> int:
     """Measure and write the results."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
@@ -189,7 +172,10 @@ def main() -> int:
     report: dict[str, Any] = {}
     if options.output.exists():
         report = json.loads(options.output.read_text(encoding="utf-8"))
-    report |= {"machine": machine(), "trace": options.trace.name}
+    report |= {
+        "machine": {**machine(), "load": [round(each, 2) for each in os.getloadavg()]},
+        "trace": options.trace.name,
+    }
     if options.only != "log":
         report["contest"] = contest(options.trace, options.kvcache_simulator, options.repeats)
     if options.only != "contest":

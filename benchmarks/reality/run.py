@@ -10,7 +10,6 @@ requests in the trace's order with so many at once, and compares the hit rates.
 import argparse
 import json
 import os
-import platform
 import signal
 import socket
 import subprocess
@@ -20,11 +19,11 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from benchmarks.machine import machine
 from benchmarks.reality.tiny import CONTEXT_TOKENS, KV_BYTES_PER_TOKEN, make_tiny
 from stemcache.lab.question import Capacity, Question
 from stemcache.lab.simulate import Simulation, simulate
@@ -163,21 +162,6 @@ def replayed(trace: Path, url: str, concurrency: int) -> dict[str, Any]:
             raise SystemExit(done.stderr)
         found: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
         return found
-
-
-def machine() -> dict[str, Any]:
-    """What the figures were taken on."""
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-    )
-    return {
-        "cpu": names[0] if names else platform.processor(),
-        "cores": os.cpu_count(),
-        "date": datetime.now(UTC).date().isoformat(),
-        "commit": commit.stdout.strip(),
-    }
 
 
 def main() -> int:

@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 from rich.console import Console
 
-from benchmarks.serve.run import machine
+from benchmarks.machine import machine
 from stemcache.replay.body import BodyMaker
 from stemcache.replay.prompts import TokenPrompts, TokenRange
 from stemcache.replay.selection import select

@@ -11,12 +11,9 @@ import argparse
 import asyncio
 import gzip
 import json
-import os
-import platform
 import subprocess
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from statistics import median, quantiles
@@ -24,6 +21,7 @@ from typing import Any
 
 from rich.console import Console
 
+from benchmarks.machine import machine
 from benchmarks.serve.loads import LOADS, Dialogue
 from benchmarks.serve.server import Timed, ask, forget, serving, together
 
@@ -162,28 +160,6 @@ def naive(model: str | None) -> dict[str, Any] | None:
     result: dict[str, Any] = json.loads(done.stdout)
     TALK.print(result)
     return result
-
-
-def machine() -> dict[str, Any]:
-    """What the figures were taken on."""
-    cpu = next(
-        (
-            line.split(":")[1].strip()
-            for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-            if line.startswith("model name")
-        ),
-        platform.processor(),
-    )
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-    ).stdout.strip()
-    return {
-        "cpu": cpu,
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "date": datetime.now(UTC).date().isoformat(),
-        "commit": commit,
-    }
 
 
 def main() -> int:
