@@ -5,6 +5,8 @@ import re
 
 import click
 
+from stemcache.lab.report.wording import lasting
+
 __all__ = ["DURATION", "SOME_TIME", "Duration", "lasting"]
 
 _DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[a-z]*)")
@@ -44,11 +46,3 @@ class Duration(click.ParamType[float]):
 DURATION = Duration()
 SOME_TIME = Duration(least_s=1e-3)
 """Where nothing at all could happen in no time."""
-
-
-def lasting(seconds: float) -> str:
-    """Seconds with the unit that suits them."""
-    for unit, size in (("d", 86_400.0), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= 2 * size or seconds == size:
-            return f"{seconds / size:,.1f}".removesuffix(".0") + f" {unit}"
-    return f"{seconds:,.1f}".removesuffix(".0") + " s"

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from stemcache.errors import UsageError
+from stemcache.replay.save import write_bytes
 
 __all__ = ["check_page", "write_page"]
 
@@ -34,21 +35,7 @@ def check_page(path: Path, *, flag: str, source: str) -> None:
 
 def write_page(path: Path, page: str, *, flag: str) -> None:
     """Write it. Raises UsageError, and leaves nothing half written."""
-    try:
-        if path.exists() and not path.is_file():  # a device or a pipe
-            path.write_text(page, encoding="utf-8")
-            return
-        target = Path(os.path.realpath(path))
-        beside = target.with_name(f".{target.name}.{os.getpid()}.part")
-        try:
-            beside.write_text(page, encoding="utf-8")
-            beside.replace(target)
-        finally:
-            beside.unlink(missing_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"{flag} {path} cannot be written: {error.strerror}; give another path"
-        ) from error
+    write_bytes(path, page.encode(), flag)
 
 
 def _is_page(path: Path) -> bool:

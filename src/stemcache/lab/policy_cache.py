@@ -27,7 +27,6 @@ class PolicyCache:
     def __init__(self, policy: Policy[Any], capacity_blocks: int) -> None:
         self._index: RadixIndex[None, Any] = RadixIndex(block_size=_TOKENS_AN_ID, policy=policy)
         self._capacity = capacity_blocks
-        self.evicted_blocks = 0
 
     def feed(self, visit: Visit) -> int:
         """Take the next request; how many of its blocks were found."""
@@ -42,9 +41,7 @@ class PolicyCache:
             missing = chain.blocks - lease.blocks
             excess = missing - (self._capacity - len(index))
             if excess > 0:
-                gone = len(index.evict(excess))
-                self.evicted_blocks += gone
-                missing -= excess - gone
+                missing -= excess - len(index.evict(excess))
             if missing > 0:
                 index.insert(chain, list(repeat(None, missing)), now=visit.now_s, lease=lease)
             lease.release(output_tokens=visit.output_tokens)

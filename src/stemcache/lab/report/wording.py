@@ -51,7 +51,7 @@ def lasting(seconds: float) -> str:
     """A duration with the unit that suits it."""
     for unit, size in (("d", 86_400.0), ("h", 3600.0), ("min", 60.0)):
         if seconds >= 2 * size or seconds == size:
-            return f"{seconds / size:.1f}".removesuffix(".0") + f" {unit}"
+            return f"{seconds / size:,.1f}".removesuffix(".0") + f" {unit}"
     return f"{seconds:,.1f}".removesuffix(".0") + " s"
 
 
