@@ -1,0 +1,1 @@
+"""Calls of language model APIs, as somebody recorded them: who reads which format, and the record."""

@@ -1,0 +1,1 @@
+"""Request bodies as what a provider reads: spans of text in its order, with their markers."""
