@@ -130,6 +130,8 @@ class Total:
     rules: Mapping[str, int] = field(default_factory=dict)
     """Calls by provider rule; `` for unresolved ones."""
     fidelities: Mapping[str, int] = field(default_factory=dict)
+    lost_cost_usd: float | None = None
+    """Of the findings with a price; None where no loss has one."""
 
     @property
     def hit_rate(self) -> float | None:
@@ -155,3 +157,5 @@ class Report:
     remarks: tuple[str, ...] = ()
     """What a reader must know about this result, a sentence each: an unresolved provider, rules
     that stayed silent for want of fidelity, prices that are old, contested figures."""
+    baselined: int = 0
+    """Findings left out because a baseline has them."""
