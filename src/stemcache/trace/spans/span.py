@@ -75,6 +75,9 @@ class Span:
     ends_message: bool
     """Whether it is the last span of its message (of its section, outside of messages)."""
     marker: Marker | None = None
+    label: str = ""
+    """What a provider reads of it beside `text`: the name of who speaks, the id of the call that a
+    result answers, the seal of a thought. Spans are equal where role, kind, label and text are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,22 @@
+"""What of a body is no span: parameters, by JSON pointers of one and two levels."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from stemcache.trace.spans.structure import escaped
+
+__all__ = ["parameters_of"]
+
+
+def parameters_of(body: Mapping[str, Any], taken: frozenset[str]) -> dict[str, object]:
+    """A new mapping; values are the body's own. Linear in the number of its members."""
+    found: dict[str, object] = {}
+    for key, value in body.items():
+        if key in taken:
+            continue
+        pointer = f"/{escaped(key)}"
+        found[pointer] = value
+        if isinstance(value, dict):
+            for member, inner in value.items():
+                found[f"{pointer}/{escaped(member)}"] = inner
+    return found

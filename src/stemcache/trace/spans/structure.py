@@ -1,0 +1,93 @@
+"""Structures as the text that is compared: compact JSON in the order sent, without markers.
+
+```
+{"name": "f", "input_schema": {…}, "cache_control": {"type": "ephemeral"}}
+                    │
+                    ▼
+{"name":"f","input_schema":{…}}          a marker is no content: moving it changes nothing
+```
+A marker is told from an object's own member of that name, such as a property of a schema, by its
+value: null, or an object whose `type` is a marker's.
+"""
+
+import json
+from typing import Any
+
+import msgspec
+
+from stemcache.trace.spans.bad_body import BadBodyError
+
+__all__ = ["escaped", "is_marker", "structure_text"]
+
+_NAMES = ("cache_control", "prompt_cache_breakpoint", "cachePoint")
+_QUOTED = tuple(f'"{name}"'.encode() for name in _NAMES)
+_TYPES = frozenset({"ephemeral", "default", "explicit", "persistent"})
+_MEMBERS = frozenset({"type", "ttl", "mode", "scope"})
+
+_encode = msgspec.json.Encoder().encode
+
+
+def structure_text(value: Any) -> str:
+    """Compact JSON, characters unescaped. Linear; a structure with markers is written twice.
+
+    Raises BadBodyError where it nests too deep or holds what is no JSON.
+    """
+    try:
+        try:
+            data = _encode(value)
+        except (ValueError, OverflowError):  # half a surrogate pair, or an integer of many digits
+            return _odd_text(value)
+        for name in _QUOTED:
+            if name in data:
+                data = _encode(_stripped(value))
+                break
+    except RecursionError:
+        raise BadBodyError("the JSON nests too deep") from None
+    except (TypeError, ValueError):
+        raise BadBodyError("the body holds values that are no JSON") from None
+    return data.decode()
+
+
+def _odd_text(value: Any) -> str:
+    return json.dumps(_stripped(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def _stripped(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: _stripped(member)
+            for key, member in value.items()
+            if key not in _NAMES or not is_marker(member)
+        }
+    if isinstance(value, list):
+        return [_stripped(item) for item in value if not _is_point(item)]
+    return value
+
+
+def _is_point(item: Any) -> bool:
+    """Whether an item of a list is nothing but Converse's marker."""
+    return (
+        isinstance(item, dict)
+        and len(item) == 1
+        and "cachePoint" in item
+        and is_marker(item["cachePoint"])
+    )
+
+
+def is_marker(value: Any) -> bool:
+    """Whether the value of a member that is named like a marker makes it one, or its absence."""
+    if value is None:
+        return True
+    if not isinstance(value, dict):
+        return False
+    kind = value.get("type")
+    if kind is None:
+        return value.keys() <= _MEMBERS
+    return isinstance(kind, str) and kind in _TYPES
+
+
+def escaped(key: str) -> str:
+    """A key as a part of a JSON pointer."""
+    if "~" in key or "/" in key:
+        return key.replace("~", "~0").replace("/", "~1")
+    return key
