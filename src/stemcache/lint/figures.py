@@ -40,7 +40,8 @@ def money(usd: float | None) -> str:
     if size < 1e-6:
         return f"{sign}under $0.000001"
     places = 1 - math.floor(math.log10(size))
-    return f"{sign}${size:.{places}f}"
+    whole, _, cents = f"{size:.{places}f}".partition(".")
+    return f"{sign}${whole}.{cents.rstrip('0').ljust(2, '0')}"
 
 
 def percent(share: float | None) -> str:

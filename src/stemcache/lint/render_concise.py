@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from stemcache.lint.figures import count_of, money, tokens
-from stemcache.lint.finding import Finding, Location, Report
+from stemcache.lint.finding import Example, Finding, Location, Report
 from stemcache.lint.visible import visible
 
-__all__ = ["place", "render", "weight"]
+__all__ = ["loss", "place", "render", "weight"]
 
 
 def render(report: Report) -> Iterator[str]:
@@ -30,7 +30,12 @@ def place(location: Location) -> str:
 def weight(finding: Finding) -> Iterator[str]:
     """How many requests, tokens and dollars; what is not known or nothing is left out."""
     yield count_of(finding.count, "request")
-    if finding.lost_tokens:
-        yield f"{tokens(finding.lost_tokens)} {'token' if finding.lost_tokens == 1 else 'tokens'}"
-    if finding.cost_usd:
-        yield money(finding.cost_usd)
+    yield from loss(finding)
+
+
+def loss(of: Finding | Example) -> Iterator[str]:
+    """Tokens and dollars; what is not known or nothing is left out."""
+    if of.lost_tokens:
+        yield f"{tokens(of.lost_tokens)} {'token' if of.lost_tokens == 1 else 'tokens'}"
+    if of.cost_usd and (cost := money(of.cost_usd)):
+        yield cost

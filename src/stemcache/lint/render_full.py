@@ -1,0 +1,152 @@
+"""The report for people: what breaks the prefix, what it costs, what mends it; then the log.
+
+```
+headline           hit rate, what it could be, what is lost     ┐ on the first screen,
+STM101 name        place, message, weight, bar                  │ costliest first
+  examples         old and new shape                            │
+  help:            what to change                               ┘
+summary            calls, tokens, money, predicted against reported, remarks
+```
+Lines are as wide as the terminal; only places, which are there to be copied, may be longer.
+"""
+
+from collections.abc import Iterator
+from io import StringIO
+
+from rich.console import Console
+from rich.text import Text
+
+from stemcache.lint.figures import percent
+from stemcache.lint.finding import Finding, Location, Report, Severity
+from stemcache.lint.render_concise import loss, place, weight
+from stemcache.lint.summary_lines import headline, summary
+from stemcache.lint.visible import visible
+
+__all__ = ["render"]
+
+_STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold cyan"}
+_BAR_CELLS = 20
+_NARROWEST = 40
+_LONGEST_FILE = 1024
+_LABEL_CELLS = 14
+
+
+def render(
+    report: Report,
+    *,
+    show_text: bool = False,
+    width: int = 80,
+    color: bool = False,
+    quiet: bool = False,
+) -> Iterator[str]:
+    """The page, in lines; `quiet` leaves out all but the findings.
+
+    O(findings), at most three examples each.
+    """
+    width = max(_NARROWEST, width)
+    screen = _Screen(width, color=color)
+    if not quiet:
+        yield from screen.wrapped(headline(report), style="bold")
+        yield ""
+    for finding in report.findings:
+        yield from _finding(screen, finding, show_text=show_text)
+        yield ""
+    for name, values in () if quiet else summary(report):
+        for line in values:
+            yield from screen.wrapped(line, indent=_LABEL_CELLS, label=name)
+            name = ""  # noqa: PLW2901  a label stands before the first line only
+
+
+class _Screen:
+    """Wraps by cells, so that wide characters fit, and colours if the reader can see it."""
+
+    def __init__(self, width: int, *, color: bool) -> None:
+        self.width = width
+        self._console = Console(
+            file=StringIO(),
+            width=width,
+            force_terminal=color,
+            color_system="standard" if color else None,
+            no_color=not color,
+            legacy_windows=False,
+            highlight=False,
+            markup=False,
+            emoji=False,
+        )
+
+    def line(self, *parts: tuple[str, str]) -> str:
+        """One line of styled parts, however long."""
+        with self._console.capture() as capture:
+            self._console.print(Text.assemble(*parts), soft_wrap=True, end="")
+        return capture.get()
+
+    def wrapped(
+        self, text: str, *, indent: int = 0, label: str = "", style: str = ""
+    ) -> Iterator[str]:
+        """Lines of `text` behind `indent` cells, of which the first has the label in them."""
+        room = max(_NARROWEST // 2, self.width - indent)
+        for number, piece in enumerate(Text(text).wrap(self._console, room)):
+            head = label.ljust(indent) if number == 0 else " " * indent
+            yield self.line((head, "bold" if label else ""), (piece.plain.rstrip(), style))
+
+
+def _finding(screen: _Screen, finding: Finding, *, show_text: bool) -> Iterator[str]:
+    style = _STYLES[finding.severity]
+    yield screen.line(
+        (finding.code, style),
+        (f" {finding.name}", "bold"),
+        ("  ", ""),
+        (_where(finding.location), "cyan"),
+    )
+    yield from screen.wrapped(visible(finding.message), indent=2)
+    yield from _weight(screen, finding)
+    if finding.severity is not Severity.NOTE:
+        yield from _examples(screen, finding, show_text=show_text)
+    if finding.help:
+        help_text = visible(finding.help, most_characters=2000)
+        yield from screen.wrapped(help_text, indent=8, label="  help:")
+
+
+def _weight(screen: _Screen, finding: Finding) -> Iterator[str]:
+    parts = [", ".join(weight(finding))]
+    if finding.route:
+        parts.append(f"route {visible(finding.route, most_characters=60)}")
+    yield from screen.wrapped(f"{finding.severity.value}: {'; '.join(parts)}", indent=2)
+    share = finding.share
+    if share is None or not 0 <= share <= 1 or not finding.lost_tokens:
+        return
+    of = "input spend" if finding.cost_usd is not None else "prompt tokens"
+    filled = max(round(share * _BAR_CELLS), 1 if share else 0)
+    yield screen.line(
+        ("  " + "█" * filled, _STYLES[finding.severity]),
+        ("░" * (_BAR_CELLS - filled), "dim"),
+        (f" {percent(share)} of {of}", ""),
+    )
+
+
+def _examples(screen: _Screen, finding: Finding, *, show_text: bool) -> Iterator[str]:
+    for example in finding.examples:
+        against = f" against {_line(example.parent)}" if example.parent else ""
+        behind = "".join(f"  {each}" for each in loss(example))
+        yield screen.line(
+            ("    ", ""), (_where(example.location), ""), (against, ""), (behind, "dim")
+        )
+        if example.old or example.new:
+            yield from _changed(screen, example.old, example.new)
+        if show_text and (example.old_text or example.new_text):
+            yield from _changed(screen, repr(example.old_text), repr(example.new_text))
+
+
+def _changed(screen: _Screen, old: str, new: str) -> Iterator[str]:
+    for sign, text, style in (("-", old, "red"), ("+", new, "green")):
+        shown = visible(text) if text else "nothing"
+        yield from screen.wrapped(shown, indent=8, label=f"      {sign}", style=style)
+
+
+def _where(location: Location) -> str:
+    spot = place(location)
+    return f"{_line(location)} {spot}" if spot else _line(location)
+
+
+def _line(location: Location) -> str:
+    return f"{visible(location.file, most_characters=_LONGEST_FILE)}:{location.line}"
