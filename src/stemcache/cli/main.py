@@ -20,8 +20,10 @@ __all__ = ["main", "stemcache"]
 
 _COMMANDS = {
     "compare": "stemcache.cli.compare",
+    "lint": "stemcache.cli.lint",
     "model": "stemcache.cli.model",
     "replay": "stemcache.cli.replay",
+    "rule": "stemcache.cli.rule",
     "serve": "stemcache.cli.serve",
     "simulate": "stemcache.cli.simulate",
     "trace": "stemcache.cli.trace",
