@@ -67,7 +67,7 @@ def chat_parts(body: Mapping[str, Any]) -> Parts:
         else:
             rest.extend(finished(Section.MESSAGES, i, drafts))
     spans = {Section.TOOLS: tools, Section.SYSTEM: system, Section.MESSAGES: rest}
-    return Parts(spans, frozenset(taken), marker_of(body, "") if isinstance(body, dict) else None)
+    return Parts(spans, frozenset(taken), marker_of(body, ""))
 
 
 def request_ttl(body: Mapping[str, Any]) -> str | None:

@@ -1,7 +1,7 @@
 """Gemini's generateContent, in camel case as its API writes it and in snake case as SDKs do.
 
 ```
-tools[i]                               TOOL
+tools[i].functionDeclarations[j]       TOOL, as is every other member of tools[i]
 systemInstruction "…" │ .parts[j]      SYSTEM
 contents "…" │ [i].parts[j]            text, functionCall, functionResponse, inlineData, fileData
 ```
@@ -14,11 +14,12 @@ from typing import Any
 from stemcache.trace.spans.bad_body import BadBodyError
 from stemcache.trace.spans.draft import Draft, Parts, finished, structure
 from stemcache.trace.spans.span import Span, SpanKind
-from stemcache.trace.spans.tools import tool_spans
+from stemcache.trace.spans.structure import escaped
 from stemcache.wire.section import Section
 
 __all__ = ["generate_parts"]
 
+_MOST_TOOLS = 1_000
 _ROLES = {"model": "assistant", "function": "tool"}
 _KINDS = {
     "functionCall": SpanKind.TOOL_USE,
@@ -44,7 +45,8 @@ def generate_parts(body: Mapping[str, Any]) -> Parts:
     tools = body.get("tools")
     if isinstance(tools, list):
         taken.add("tools")
-        spans[Section.TOOLS] = tool_spans(tools, "/tools")
+        drafts = [draft for i, tool in enumerate(tools) for draft in _tool(tool, f"/tools/{i}")]
+        spans[Section.TOOLS] = list(finished(Section.TOOLS, -1, drafts))
     system: list[Span] = []
     for name in ("systemInstruction", "system_instruction"):
         if isinstance(body.get(name), str | list | dict):
@@ -61,6 +63,23 @@ def generate_parts(body: Mapping[str, Any]) -> Parts:
         found.extend(finished(Section.MESSAGES, 0, _content_drafts(contents, "/contents", "user")))
     spans[Section.MESSAGES] = found
     return Parts(spans, frozenset(taken))
+
+
+def _tool(tool: Any, pointer: str) -> list[Draft]:
+    """The functions that one entry declares, and the provider's own tools beside them."""
+    if not isinstance(tool, dict) or len(tool) > _MOST_TOOLS:
+        return [structure(pointer, "", SpanKind.OTHER, tool)]
+    drafts: list[Draft] = []
+    for name, given in tool.items():
+        here = f"{pointer}/{escaped(name)}"
+        if name in {"functionDeclarations", "function_declarations"} and isinstance(given, list):
+            drafts += [
+                structure(f"{here}/{j}", "", SpanKind.TOOL, function)
+                for j, function in enumerate(given)
+            ]
+        else:
+            drafts.append(structure(here, "", SpanKind.TOOL, given)._replace(label=name))
+    return drafts
 
 
 def _content_drafts(content: Any, pointer: str, role: str) -> list[Draft]:

@@ -1,5 +1,6 @@
 """Markers as clients write them on a block, a message or a tool."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from stemcache.trace.spans.span import Marker
@@ -7,7 +8,7 @@ from stemcache.trace.spans.span import Marker
 __all__ = ["breakpoint_of", "marker_of"]
 
 
-def marker_of(node: dict[str, Any], pointer: str) -> Marker | None:
+def marker_of(node: Mapping[str, Any], pointer: str) -> Marker | None:
     """What `cache_control` of the node at `pointer` says; None where it is absent or null."""
     control = node.get("cache_control")
     if not isinstance(control, dict):
@@ -16,7 +17,7 @@ def marker_of(node: dict[str, Any], pointer: str) -> Marker | None:
     return Marker(f"{pointer}/cache_control", ttl if isinstance(ttl, str) else None)
 
 
-def breakpoint_of(node: dict[str, Any], pointer: str, ttl: str | None) -> Marker | None:
+def breakpoint_of(node: Mapping[str, Any], pointer: str, ttl: str | None) -> Marker | None:
     """What `prompt_cache_breakpoint` says, else `cache_control`.
 
     `ttl` is the request's, which a breakpoint without its own takes over.

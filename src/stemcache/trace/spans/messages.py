@@ -46,7 +46,7 @@ def messages_parts(body: Mapping[str, Any]) -> Parts:
     for i, message in enumerate(messages):
         found.extend(finished(Section.MESSAGES, i, _message_drafts(message, f"/messages/{i}")))
     spans[Section.MESSAGES] = found
-    automatic = marker_of(body, "") if isinstance(body, dict) else None
+    automatic = marker_of(body, "")
     return Parts(spans, frozenset(taken), automatic)
 
 

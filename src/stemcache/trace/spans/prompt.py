@@ -1,6 +1,6 @@
 """Bodies of every API as prompts: taken apart by the API's own file, put in a provider's order."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from stemcache.trace.spans.bad_body import BadBodyError
@@ -21,6 +21,8 @@ __all__ = ["ORDER", "prompt_of"]
 ORDER = (Section.TOOLS, Section.SYSTEM, Section.MESSAGES)
 """The order of most providers."""
 
+_MOST_BLOCKS = 200_000
+"""More than any API takes. A span takes 300 bytes, its JSON as few as two."""
 _READERS: Mapping[Api, Callable[[Mapping[str, Any]], Parts]] = {
     Api.CHAT: chat_parts,
     Api.RESPONSES: responses_parts,
@@ -35,11 +37,12 @@ def prompt_of(body: Mapping[str, Any], api: Api, order: tuple[Section, ...] = OR
     """All spans of a body in the order of sections given. The body's strings are not copied.
 
     Linear in the body: about 5 µs a span, and a pass over what is compared as JSON. Sections that
-    `order` does not name stand behind it. Raises BadBodyError for what is no request of that API;
-    blocks of unknown types are spans of the kind OTHER.
+    `order` does not name stand behind it. Raises BadBodyError for what is no request of that API,
+    or has more than 200,000 blocks; blocks of unknown types are spans of the kind OTHER.
     """
     if not isinstance(body, Mapping):
         raise BadBodyError("the request is no object")
+    _check_size(body)
     parts = _READERS[api](body)
     sections = tuple(dict.fromkeys(order + ORDER))
     return Prompt(
@@ -49,3 +52,26 @@ def prompt_of(body: Mapping[str, Any], api: Api, order: tuple[Section, ...] = OR
         parameters={**parameters_of(body, parts.taken), **parts.stray},
         automatic=parts.automatic,
     )
+
+
+def _check_size(body: Mapping[str, Any]) -> None:
+    """Refuse what would become too many spans, before any are made."""
+    blocks = 0
+    for name, value in body.items():
+        items: Iterable[Any] = ()
+        if isinstance(value, dict):  # toolConfig, systemInstruction
+            items = value.values()
+        elif isinstance(value, list):
+            if name == "prompt" and all(type(item) is int for item in value):
+                continue  # token ids, one span
+            items = value
+            blocks += len(value)
+        for item in items:
+            if isinstance(item, list):
+                blocks += len(item)
+            elif isinstance(item, dict):
+                blocks += sum(len(inner) for inner in item.values() if isinstance(inner, list))
+        if blocks > _MOST_BLOCKS:
+            raise BadBodyError(
+                f"the request has more than {_MOST_BLOCKS:,} blocks", fix="check what was logged"
+            )

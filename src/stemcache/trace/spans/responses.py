@@ -18,7 +18,7 @@ from typing import Any
 from stemcache.trace.spans.bad_body import BadBodyError
 from stemcache.trace.spans.chat import request_ttl, role_of, text_part
 from stemcache.trace.spans.draft import Draft, Parts, finished, structure
-from stemcache.trace.spans.marker import breakpoint_of
+from stemcache.trace.spans.marker import breakpoint_of, marker_of
 from stemcache.trace.spans.messages import block_draft
 from stemcache.trace.spans.span import Span, SpanKind
 from stemcache.trace.spans.tools import tool_spans
@@ -63,7 +63,7 @@ def responses_parts(body: Mapping[str, Any]) -> Parts:
     if isinstance(tools, list):
         taken.add("tools")
         found[Section.TOOLS] = tool_spans(tools, "/tools")
-    return Parts(found, frozenset(taken))
+    return Parts(found, frozenset(taken), marker_of(body, ""))
 
 
 def _item_drafts(item: Any, pointer: str, role: str, ttl: str | None) -> list[Draft]:

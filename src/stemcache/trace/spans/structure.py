@@ -6,8 +6,8 @@
                     ▼
 {"name":"f","input_schema":{…}}          a marker is no content: moving it changes nothing
 ```
-A marker is told from an object's own member of that name, such as a property of a schema, by its
-value: null, or an object whose `type` is a marker's.
+A member of a marker's name may also be an object's own, such as a property of a tool's schema. It
+is a marker where its value is null, or an object that is no schema.
 """
 
 import json
@@ -21,7 +21,7 @@ __all__ = ["escaped", "is_marker", "structure_text"]
 
 _NAMES = ("cache_control", "prompt_cache_breakpoint", "cachePoint")
 _QUOTED = tuple(f'"{name}"'.encode() for name in _NAMES)
-_TYPES = frozenset({"ephemeral", "default", "explicit", "persistent"})
+_SCHEMA_TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
 _MEMBERS = frozenset({"type", "ttl", "mode", "scope"})
 
 _encode = msgspec.json.Encoder().encode
@@ -83,7 +83,7 @@ def is_marker(value: Any) -> bool:
     kind = value.get("type")
     if kind is None:
         return value.keys() <= _MEMBERS
-    return isinstance(kind, str) and kind in _TYPES
+    return isinstance(kind, str) and kind not in _SCHEMA_TYPES
 
 
 def escaped(key: str) -> str:
