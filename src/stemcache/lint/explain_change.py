@@ -1,0 +1,67 @@
+"""Which rule explains a change: the first of a fixed order that claims it.
+
+```
+structure    tool order, tool set, key order, argument order, thinking, images, truncation,
+             compaction
+text         clock, id, environment, white space, transient suffix
+the rest     varying context, resumed session, edited prompt, changed tool, edited history
+```
+The last rule of each section claims all that is left of it, so that every change has one cause.
+"""
+
+from collections.abc import Callable
+
+from stemcache.lint.cause import Cause, Pair
+from stemcache.lint.rules import (
+    argument_order,
+    clock_in_prefix,
+    edited_prompt,
+    environment_snapshot,
+    history_compacted,
+    history_edited,
+    history_truncated,
+    image_changed,
+    injected_id,
+    key_order,
+    resumed_session,
+    thinking_dropped,
+    tool_definition,
+    tool_order,
+    tool_set,
+    transient_suffix,
+    varying_context,
+    whitespace_change,
+)
+from stemcache.trace.divergence.change import Change
+
+__all__ = ["explain"]
+
+_ORDER: tuple[Callable[[Change, Pair], Cause | None], ...] = (
+    tool_order.explains,
+    tool_set.explains,
+    key_order.explains,
+    argument_order.explains,
+    thinking_dropped.explains,
+    image_changed.explains,
+    history_truncated.explains,
+    history_compacted.explains,
+    clock_in_prefix.explains,
+    injected_id.explains,
+    environment_snapshot.explains,
+    whitespace_change.explains,
+    transient_suffix.explains,
+    varying_context.explains,
+    resumed_session.explains,
+    edited_prompt.explains,
+    tool_definition.explains,
+    history_edited.explains,
+)
+
+
+def explain(change: Change, pair: Pair) -> Cause:
+    """The cause of a change. Pure; costs time in the length of the change's windows and spans."""
+    for explains in _ORDER:
+        cause = explains(change, pair)
+        if cause is not None:
+            return cause
+    raise AssertionError("edited history claims every change that no other rule does")

@@ -1,0 +1,40 @@
+"""What it finds: see the summary below."""
+
+from stemcache.lint.cause import Cause, Pair
+from stemcache.lint.content_cause import content_cause
+from stemcache.lint.rule import LintRule
+from stemcache.trace.divergence.change import Change, ChangeKind
+from stemcache.wire.section import Section
+
+__all__ = ["RULE", "explains"]
+
+RULE = LintRule(
+    code="STM106",
+    name="edited-prompt",
+    kind="prompt-edited",
+    summary="The system prompt differs in words that are no clock, id or context.",
+    help=(
+        "If a release changed the prompt, this is paid once. If two code paths send two prompts,"
+        " make them one, or give the differing sentences a place behind the shared part. Build the"
+        " system prompt from constants, once a session, and send the same string."
+    ),
+    page=__doc__ or "",
+)
+
+_SAYS = {
+    ChangeKind.EDITED: "the text of the system prompt differs",
+    ChangeKind.EXTENDED: "the system prompt goes on where it ended",
+    ChangeKind.INSERTED: "the system prompt has a block more",
+    ChangeKind.REMOVED: "the system prompt has a block less",
+    ChangeKind.REORDERED: "the blocks of the system prompt stand in another order",
+    ChangeKind.KEY_ORDER: "keys in the system prompt stand in another order",
+    ChangeKind.REPLACED: "the system prompt is another one from here on",
+}
+
+
+def explains(change: Change, pair: Pair) -> Cause | None:
+    """Claims whatever is left of the system prompt."""
+    del pair
+    if change.section is not Section.SYSTEM:
+        return None
+    return content_cause(RULE, change, _SAYS[change.kind], change.kind.value)

@@ -1,0 +1,58 @@
+"""What it finds: see the summary below."""
+
+from stemcache.lint.cause import Cause, Pair
+from stemcache.lint.content_cause import content_cause
+from stemcache.lint.history import neighbours, span_bytes, summary_mark, whole_messages
+from stemcache.lint.rule import LintRule
+from stemcache.trace.divergence.change import Change, ChangeKind
+from stemcache.wire.section import Section
+
+__all__ = ["RULE", "explains"]
+
+RULE = LintRule(
+    code="STM303",
+    name="history-compacted",
+    kind="compaction",
+    summary="Many messages were replaced by a summary of them.",
+    help=(
+        "Compaction pays for itself only when it is rare: start late, shrink to well under half,"
+        " and use one trigger only. Make the summary with the same prefix as the conversation (same"
+        " tools, system prompt and history, the request for a summary last), so that it is read"
+        " from the cache."
+    ),
+    page=__doc__ or "",
+)
+
+_LEAST_MESSAGES = 3
+_NOT = frozenset({ChangeKind.REORDERED, ChangeKind.KEY_ORDER, ChangeKind.EXTENDED})
+
+
+def explains(change: Change, pair: Pair) -> Cause | None:
+    """Claims a run of messages that became fewer and shorter ones."""
+    if change.section is not Section.MESSAGES or change.kind in _NOT:
+        return None
+    parts = (change, *neighbours(change, pair))
+    gone = sum(whole_messages(part.before, pair.parent, part.before_index) for part in parts)
+    old = sum(span_bytes(part.before) for part in parts)
+    new = sum(span_bytes(part.after) for part in parts)
+    fresh = [span for part in parts for span in part.after]
+    come = sum(span.ends_message for span in fresh)
+    if gone < _LEAST_MESSAGES or not come or come >= gone or new * 2 > old:
+        return None
+    told = any(summary_mark(span.text) for span in fresh[:3])
+    if change.kind is ChangeKind.REPLACED and not told:
+        return None
+    return content_cause(
+        RULE,
+        change,
+        f"{gone} messages were replaced by {come}, {_share(new, old)} as long",
+        "messages",
+        old=f"{gone} messages, {old:,} chars",
+        new=f"{come} message{'s' if come > 1 else ''}, {new:,} chars",
+        fields=(("messages", str(gone)),),
+    )
+
+
+def _share(new: int, old: int) -> str:
+    percent = round(100 * new / max(1, old))
+    return f"{percent}%" if percent else "under 1%"

@@ -1,0 +1,90 @@
+"""What it finds: see the summary below."""
+
+from stemcache.lint.cause import Cause, Pair
+from stemcache.lint.content_cause import content_cause
+from stemcache.lint.history import (
+    cut_mark,
+    in_last_user_message,
+    leads_messages,
+    neighbours,
+    span_bytes,
+    whole_messages,
+)
+from stemcache.lint.place import where
+from stemcache.lint.rule import LintRule
+from stemcache.trace.divergence.change import Change, ChangeKind
+from stemcache.trace.spans.span import SpanKind
+from stemcache.wire.section import Section
+
+__all__ = ["RULE", "explains"]
+
+RULE = LintRule(
+    code="STM301",
+    name="history-truncated",
+    kind="history-truncated",
+    summary="Old messages were removed, or old results cut, while later ones stayed.",
+    help=(
+        "Keep the history append-only until it has to shrink, then cut far more than is needed (to"
+        " half of the limit) and rarely, so that the cut is paid once in many turns; cut long tool"
+        " results before they are first sent, always at the same length."
+    ),
+    page=__doc__ or "",
+)
+
+_CUT_CHARS = 32
+"""A shorter piece that is missing is an edit."""
+
+
+def explains(change: Change, pair: Pair) -> Cause | None:
+    """Claims removed messages with nothing in their place, and texts that were cut short."""
+    if change.section is not Section.MESSAGES:
+        return None
+    if change.kind is ChangeKind.REMOVED:
+        return _removed(change, pair)
+    if change.kind in {ChangeKind.EDITED, ChangeKind.REPLACED}:
+        return _cut(change, pair)
+    return None
+
+
+def _removed(change: Change, pair: Pair) -> Cause | None:
+    messages = whole_messages(change.before, pair.parent, change.before_index)
+    first = leads_messages(pair.parent, change.before_index)
+    if not messages or (not first and messages < 2):
+        return None
+    if any(other.kind is ChangeKind.INSERTED for other in neighbours(change, pair)):
+        return None
+    front = "the oldest message was" if messages == 1 else f"the oldest {messages} messages were"
+    inner = f"{messages} messages in the history were"
+    return content_cause(
+        RULE,
+        change,
+        f"{front if first else inner} removed",
+        "messages",
+        old=f"{messages} messages, {span_bytes(change.before):,} chars",
+        new="",
+        fields=(("messages", str(messages)),),
+    )
+
+
+def _cut(change: Change, pair: Pair) -> Cause | None:
+    if len(change.before) != 1 or len(change.after) != 1:
+        return None
+    old, new = change.before[0], change.after[0]
+    if SpanKind.THINKING in {old.kind, new.kind}:
+        return None
+    shorter = len(new.text) < len(old.text)
+    marked = cut_mark(change.new) and not cut_mark(change.old)
+    prefix = len(old.text) - len(new.text) >= _CUT_CHARS and old.text.startswith(new.text)
+    if not shorter or not (marked or (prefix and new.text)):
+        return None
+    if not marked and in_last_user_message(old, pair.parent):
+        return None
+    what = "a tool result" if old.kind is SpanKind.TOOL_RESULT else "a text"
+    return content_cause(
+        RULE,
+        change,
+        f"{what} was cut short {where(change)}",
+        "text",
+        old=f"text, {len(old.text):,} chars",
+        new=f"text, {len(new.text):,} chars",
+    )

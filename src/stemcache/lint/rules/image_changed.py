@@ -1,0 +1,54 @@
+"""What it finds: see the summary below."""
+
+from stemcache.lint.cause import Cause, Pair
+from stemcache.lint.content_cause import content_cause
+from stemcache.lint.place import where
+from stemcache.lint.rule import LintRule
+from stemcache.trace.divergence.change import Change, ChangeKind
+from stemcache.trace.spans.span import SpanKind
+
+__all__ = ["RULE", "explains"]
+
+RULE = LintRule(
+    code="STM305",
+    name="image-changed",
+    kind="image-changed",
+    summary="An image or a file was encoded anew, replaced by a text, or left out.",
+    help=(
+        "Encode an image once and send the same bytes on every turn. To save tokens, replace images"
+        " only where the history is compacted anyway, all of them at once, or before they are first"
+        " sent."
+    ),
+    page=__doc__ or "",
+)
+
+_MEDIA = frozenset({SpanKind.IMAGE, SpanKind.DOCUMENT})
+_ENDS = ("/source/data", "/source/url", "/image_url/url", "/image_url", "/inlineData/data")
+_ENDS_TOO = ("/inline_data/data", "/file/file_data", "/file_data", "/source/bytes", "/fileUri")
+
+
+def explains(change: Change, pair: Pair) -> Cause | None:
+    """Claims images and files that are not what they were."""
+    del pair
+    if change.kind in {ChangeKind.REORDERED, ChangeKind.KEY_ORDER}:
+        return None
+    old = [span for span in change.before if span.kind in _MEDIA]
+    new = [span for span in change.after if span.kind in _MEDIA]
+    if old and len(old) == len(change.before) and not change.after:
+        verb, detail = "is missing", "missing"
+    elif old and len(change.before) == 1 and len(new) == len(change.after) == 1:
+        verb, detail = "differs", "differs"
+    elif old and not new and len(change.before) <= len(change.after):
+        verb, detail = "was replaced by another block", "replaced"
+    elif change.pointer.endswith(_ENDS + _ENDS_TOO) or change.old.startswith("data:"):
+        verb, detail = "differs", "differs"
+    else:
+        return None
+    what = "a document" if old and old[0].kind is SpanKind.DOCUMENT else "an image"
+    return content_cause(
+        RULE,
+        change,
+        f"{what} {verb} {where(change)}",
+        detail,
+        old=f"{what.split()[1]}, {sum(len(span.text) for span in old):,} chars" if old else None,
+    )

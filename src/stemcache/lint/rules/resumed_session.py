@@ -1,0 +1,52 @@
+"""What it finds: see the summary below."""
+
+import re
+
+from stemcache.lint.cause import Cause, Pair
+from stemcache.lint.content_cause import content_cause
+from stemcache.lint.place import where
+from stemcache.lint.rule import LintRule
+from stemcache.trace.divergence.change import Change
+from stemcache.wire.section import Section
+
+__all__ = ["RULE", "explains"]
+
+RULE = LintRule(
+    code="STM307",
+    name="resumed-session",
+    kind="resume",
+    summary="A resumed or forked session rebuilt its prompt in another way.",
+    help=(
+        "Store the request as it was sent and resume from that: the same tools, system prompt and"
+        " messages, byte for byte, and what is new behind them. A fork keeps its parent's session"
+        " id, paths and key wherever they are part of the prompt."
+    ),
+    page=__doc__ or "",
+)
+
+_RESUMED = re.compile(
+    r"(?:session|conversation)\s(?:was\s|is\s|has\sbeen\s|is\sbeing\s)?(?:resumed|restored|forked"
+    r"|continued)|\bresum(?:ed|ing)\s(?:the\s|a\s|from\s)?(?:session|conversation|previous)",
+    re.IGNORECASE,
+)
+_LEAST_SPANS = 3
+_MARK_CHARS = 2000
+
+
+def explains(change: Change, pair: Pair) -> Cause | None:
+    """Claims changes of a history where the log, or the text, says that a session was resumed."""
+    if change.section is Section.TOOLS:
+        return None
+    named = pair.child_call.session, pair.parent_call.session
+    other = None not in named and named[0] != named[1]
+    shared = sum(
+        span.section is Section.MESSAGES and at >= 0
+        for span, at in zip(pair.child.spans, pair.divergence.aligned, strict=False)
+    )
+    if other and shared >= _LEAST_SPANS:
+        message = f"a session that goes on from another differs {where(change)}"
+        return content_cause(RULE, change, message, "session")
+    texts = [change.new[:_MARK_CHARS], *(span.text[:_MARK_CHARS] for span in change.after[:2])]
+    if change.section is Section.MESSAGES and any(map(_RESUMED.search, texts)):
+        return content_cause(RULE, change, f"a resumed session differs {where(change)}", "mark")
+    return None

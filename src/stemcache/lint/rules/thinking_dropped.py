@@ -1,0 +1,55 @@
+"""What it finds: see the summary below."""
+
+from stemcache.lint.cause import Cause, Pair
+from stemcache.lint.content_cause import content_cause
+from stemcache.lint.place import where
+from stemcache.lint.rule import LintRule
+from stemcache.trace.divergence.change import Change, ChangeKind
+from stemcache.trace.spans.span import SpanKind
+
+__all__ = ["RULE", "explains"]
+
+RULE = LintRule(
+    code="STM304",
+    name="thinking-dropped",
+    kind="thinking-dropped",
+    summary="Thinking that was sent before is missing or differs when the turn is replayed.",
+    help=(
+        "Send thinking and reasoning blocks back as they came, signatures included, for as long as"
+        " the turn stays in the history; or never send them. Dropping them later rewrites every"
+        " message behind."
+    ),
+    page=__doc__ or "",
+)
+
+
+def explains(change: Change, pair: Pair) -> Cause | None:
+    """Claims places where the parent has thinking that the child has not, or the reverse."""
+    del pair
+    old = any(span.kind is SpanKind.THINKING for span in change.before)
+    new = any(span.kind is SpanKind.THINKING for span in change.after)
+    if change.kind in {ChangeKind.REORDERED, ChangeKind.KEY_ORDER}:
+        return None
+    if old and not new and _only_thinking_gone(change):
+        verb, detail = "is missing", "missing"
+    elif new and not old and not change.before:
+        verb, detail = "was added", "added"
+    elif old and new and len(change.before) == len(change.after) == 1:
+        verb, detail = "differs", "differs"
+    elif _tagged(change.old) and not change.new:
+        verb, detail = "is missing", "missing"
+    else:
+        return None
+    message = f"thinking {verb} {where(change)}"
+    return content_cause(RULE, change, message, detail)
+
+
+def _only_thinking_gone(change: Change) -> bool:
+    """Whether other spans than thinking are as many as before, so that no message went with it."""
+    others = sum(span.kind is not SpanKind.THINKING for span in change.before)
+    return others <= len(change.after)
+
+
+def _tagged(text: str) -> bool:
+    bare = text.strip()
+    return bare.startswith(("<think>", "think>", "<thinking>")) and "/think" in bare[-16:]

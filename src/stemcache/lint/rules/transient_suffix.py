@@ -1,0 +1,82 @@
+"""What it finds: see the summary below."""
+
+from stemcache.lint.cause import Cause, Pair
+from stemcache.lint.content_cause import content_cause
+from stemcache.lint.history import follows, in_last_user_message
+from stemcache.lint.rule import LintRule
+from stemcache.trace.divergence.change import Change, ChangeKind
+from stemcache.trace.spans.span import Span, SpanKind
+from stemcache.wire.section import Section
+
+__all__ = ["RULE", "explains"]
+
+RULE = LintRule(
+    code="STM306",
+    name="transient-suffix",
+    kind="transient-suffix",
+    summary="Text was added to the newest user message, but left out when it was replayed.",
+    help=(
+        "Store the message as it was sent, with what was added to it, and replay that; or send the"
+        " addition as a block of its own behind the last cache marker, where nothing that is sent"
+        " again stands behind it."
+    ),
+    page=__doc__ or "",
+)
+
+_KINDS = frozenset({ChangeKind.EDITED, ChangeKind.REPLACED, ChangeKind.REMOVED})
+
+
+def explains(change: Change, pair: Pair) -> Cause | None:
+    """Claims what the parent's last user message had at an end and the replayed one lacks."""
+    if change.section is not Section.MESSAGES or change.kind not in _KINDS or not change.before:
+        return None
+    old = change.before[0]
+    if not in_last_user_message(old, pair.parent):
+        return None
+    new = _replayed(change, old)
+    if new is None:
+        if not _block_left_out(change, pair):
+            return None
+        lost, side = len(old.text), "a block"
+    elif not follows(new, pair.child):
+        return None
+    else:
+        lost = len(old.text) - len(new.text)
+        side = f"{lost:,} chars at the {'end' if old.text.startswith(new.text) else 'start'}"
+    return content_cause(
+        RULE,
+        change,
+        f"{side} of the newest user message {'is' if new is None else 'are'} not replayed",
+        "block" if new is None else "text",
+        old=f"text, {lost:,} chars",
+        new="",
+    )
+
+
+def _replayed(change: Change, old: Span) -> Span | None:
+    """The child's span that is the old one without something at its end or start."""
+    for span in change.after[:2]:
+        if span.role != "user" or span.kind is not SpanKind.TEXT or not span.text:
+            continue
+        begins = old.text.startswith(span.text)
+        if len(span.text) < len(old.text) and (begins or old.text.endswith(span.text)):
+            return span
+    return None
+
+
+def _block_left_out(change: Change, pair: Pair) -> bool:
+    """Whether the rest of the message is still there, and the conversation went on."""
+    siblings = [
+        at
+        for at in (change.before_index - 1, change.before_index + len(change.before))
+        if 0 <= at < len(pair.parent.spans)
+        and pair.parent.spans[at].message == change.before[0].message
+    ]
+    kept = set(pair.divergence.aligned)
+    places = [at for at in siblings if at in kept]
+    if not places or any(span.message != change.before[0].message for span in change.before):
+        return False
+    child_at = pair.divergence.aligned.index(places[0])
+    return follows(pair.child.spans[child_at], pair.child) and not any(
+        span.role == "user" for span in change.after[:1]
+    )

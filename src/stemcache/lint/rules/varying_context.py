@@ -1,0 +1,93 @@
+"""What it finds: see the summary below."""
+
+import re
+
+from stemcache.lint.cause import Cause, Pair
+from stemcache.lint.content_cause import content_cause
+from stemcache.lint.history import follows, leads_messages
+from stemcache.lint.place import around, where
+from stemcache.lint.rule import LintRule
+from stemcache.trace.divergence.change import Change, ChangeKind
+from stemcache.trace.spans.span import SpanKind
+from stemcache.wire.section import Section
+
+__all__ = ["RULE", "explains"]
+
+RULE = LintRule(
+    code="STM104",
+    name="varying-context",
+    kind="varying-context",
+    summary="Text that is new with every request, in front of text that is not.",
+    help=(
+        "Order the prompt by how often its parts change: first what all requests share, byte for"
+        " byte, then what a user or session shares, last what only this request has. Move the text"
+        " {where} behind the shared part, and put a marker between the two."
+    ),
+    page=__doc__ or "",
+)
+
+_HEADING = re.compile(
+    r"(?:memor(?:y|ies)|recall|remember|retriev|context|document|passage|knowledge|search results?"
+    r"|profile|preferences?|persona|user[ _]?(?:info|data|name)|customer|about the user|facts?"
+    r"|relevant|snippets?|chunks?|excerpts?|sources?|references?|rag|system-reminder|criteri(?:on|a)"
+    r"|question|query|request|task)(?![a-z]{6})",
+    re.IGNORECASE,
+)
+_HEADING_CHARS = 400
+_LONG_CHARS = 160
+
+
+def explains(change: Change, pair: Pair) -> Cause | None:
+    """Claims text of system and users ahead of the shared part, where it does not look edited."""
+    if change.section is Section.TOOLS:
+        return None
+    sort = _of_system(change) if change.section is Section.SYSTEM else _of_user(change, pair)
+    if sort is None:
+        return None
+    message = {
+        "inserted": f"text that only this request has stands {where(change)}",
+        "request": f"text of this request stands {where(change)}, ahead of what is shared",
+        "passage": f"a passage differs from request to request {where(change)}",
+    }[sort]
+    return content_cause(RULE, change, message, sort, fields=(("where", where(change)),))
+
+
+def _of_system(change: Change) -> str | None:
+    near = around(change)
+    headed = _HEADING.search(near.before[-_HEADING_CHARS:] + "\n" + near.line[:_HEADING_CHARS])
+    if change.kind in {ChangeKind.INSERTED, ChangeKind.REMOVED}:
+        spans = change.after or change.before
+        told = any(_HEADING.search(span.text[:_HEADING_CHARS]) for span in spans)
+        return "inserted" if told else None
+    if headed and (change.old or change.new):
+        return "passage"
+    return "passage" if _unlike(change.old, change.new) else None
+
+
+def _of_user(change: Change, pair: Pair) -> str | None:
+    if change.kind is ChangeKind.REORDERED or change.kind is ChangeKind.KEY_ORDER:
+        return None
+    span = next(iter(change.after or change.before), None)
+    if span is None or span.role not in {"user", "system", "developer"}:
+        return None
+    if span.kind not in {SpanKind.TEXT, SpanKind.DOCUMENT}:
+        return None
+    if change.kind is ChangeKind.INSERTED:
+        return "inserted"
+    if change.after and not follows(change.after[0], pair.child):
+        return "request"
+    index = change.after_index if change.after else change.before_index
+    if change.kind is ChangeKind.REMOVED or not leads_messages(pair.child, index):
+        return None
+    near = around(change)
+    if _HEADING.search(near.before[-_HEADING_CHARS:]) and _unlike(change.old, change.new):
+        return "passage"
+    return None
+
+
+def _unlike(old: str, new: str) -> bool:
+    """Whether two long texts have few words in common, as an edit of one would leave."""
+    if len(old) < _LONG_CHARS or len(new) < _LONG_CHARS:
+        return False
+    ours, theirs = set(old.split()), set(new.split())
+    return len(ours & theirs) * 2 < min(len(ours), len(theirs))
