@@ -1,0 +1,80 @@
+"""Whether an entry is there at a moment, and what using it does to its clock.
+
+```
+start of writing                  readable            start of reading        low      high
+      ├──────────── racing ──────────┼──────── fresh ───────┼──────────────────┼────────┼── expired
+      └───────────────────────────── gap ───────────────────┘   counts as fresh ┘
+```
+A gap runs from the START of the request that wrote the entry or last read it to the start of the
+one that looks. What is not known is never held against an entry: without times nothing expires and
+nothing races.
+"""
+
+import math
+from enum import Enum
+
+from stemcache.provider.cache.entries import Entry
+from stemcache.provider.rule import Rule, Ttl
+from stemcache.provider.shape import Mark
+
+__all__ = ["State", "gap_s", "state", "touched", "ttl_number", "ttl_of"]
+
+_MOST_TTLS = 127
+
+
+class State(Enum):
+    """Of an entry, at a moment."""
+
+    FRESH = 0
+    RACING = 1
+    EXPIRED = 2
+
+
+def ttl_number(rule: Rule, mark: Mark | None) -> int:
+    """Which of the rule's lifetimes a mark asks for; the default where it names none of them."""
+    name = mark.ttl if mark is not None else None
+    for number, ttl in enumerate(rule.ttls[:_MOST_TTLS]):
+        if ttl.name == name:
+            return number
+    return 0
+
+
+def ttl_of(rule: Rule, number: int) -> Ttl | None:
+    """The lifetime, or None where the provider states none."""
+    return rule.ttls[number] if number < len(rule.ttls) else None
+
+
+def gap_s(entry: Entry, now_s: float) -> float:
+    """Seconds since the entry was used; `nan` where that is unknown."""
+    return now_s - entry.started_s
+
+
+def state(rule: Rule, entry: Entry, now_s: float | None) -> State:
+    """Whether the entry can be found."""
+    if now_s is None:
+        return State.FRESH
+    ttl = ttl_of(rule, entry.ttl)
+    if ttl is not None and gap_s(entry, now_s) > ttl.high_s:
+        return State.EXPIRED
+    return State.RACING if now_s < entry.readable_s else State.FRESH
+
+
+def touched(rule: Rule, entry: Entry | None, use: Entry, now_s: float | None) -> Entry:
+    """The entry after a request used or wrote its prefix at `now_s`.
+
+    `use` is what it would be if that request alone had made it.
+    """
+    if entry is None:
+        return use
+    was = state(rule, entry, now_s)
+    if was is State.EXPIRED:
+        return use
+    started_s = entry.started_s
+    if rule.refreshed_by_reads or was is State.RACING:
+        started_s = use.started_s if math.isnan(started_s) else max(use.started_s, started_s)
+    return Entry(
+        started_s=started_s,
+        readable_s=min(entry.readable_s, use.readable_s),
+        ttl=entry.ttl,
+        ends_prompt=entry.ends_prompt or use.ends_prompt,
+    )

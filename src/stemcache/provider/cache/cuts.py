@@ -1,0 +1,113 @@
+"""What a request leaves and what it finds, for every family of caches.
+
+```
+held(rule, shape)    cuts at which the request leaves an entry
+reach(rule, shape)   cuts at which it finds one, if somebody left it there
+```
+Both are of the request's own positions and cost O(positions). Neither knows what was sent before:
+that is for `simulate`.
+"""
+
+from bisect import bisect_left
+from typing import assert_never
+
+from stemcache.provider.cache import breakpoints, markers, objects, persisted, units
+from stemcache.provider.cache.cut import NOWHERE, Cuts, counted
+from stemcache.provider.rule import Rule
+from stemcache.provider.shape import Shape
+
+__all__ = ["Cuts", "answer_end", "held", "reach", "readable", "tokens_at", "wanted"]
+
+
+def wanted(rule: Rule, shape: Shape) -> Cuts:
+    """Where the request would leave entries if there were no minimum."""
+    match rule.kind:
+        case "markers":
+            return markers.held(rule, shape)
+        case "breakpoints":
+            return breakpoints.held(rule, shape)
+        case "units":
+            return units.held(rule, shape)
+        case "persisted-units":
+            return persisted.held(rule, shape)
+        case "objects":
+            return objects.held(rule, shape)
+        case "usage-only":
+            return NOWHERE
+        case _:
+            assert_never(rule.kind)
+
+
+def held(rule: Rule, shape: Shape) -> Cuts:
+    """Where the request leaves entries: a cut below the minimum is not kept."""
+    cuts = wanted(rule, shape)
+    minimum = rule.minimum_tokens.likely
+    if cuts.everywhere:
+        return cuts if shape.tokens >= minimum else NOWHERE
+    kept = tuple(index for index in cuts.positions if tokens_at(shape, index) >= minimum)
+    return Cuts(everywhere=False, positions=kept)
+
+
+def reach(rule: Rule, shape: Shape) -> Cuts:
+    """Where the request finds entries."""
+    match rule.kind:
+        case "markers":
+            return markers.reach(rule, shape)
+        case "breakpoints":
+            return breakpoints.reach(rule, shape)
+        case "units":
+            return units.reach(rule, shape)
+        case "persisted-units":
+            return persisted.reach(rule, shape)
+        case "objects":
+            return objects.reach(rule, shape)
+        case "usage-only":
+            return NOWHERE
+        case _:
+            assert_never(rule.kind)
+
+
+def tokens_at(shape: Shape, cut: int) -> int:
+    """Tokens before the end of a position."""
+    return shape.positions[cut].end_tokens
+
+
+def answer_end(rule: Rule, shape: Shape, cut: int) -> int | None:
+    """Where a kept answer ends that was given to the prompt that ended at a position.
+
+    It is the end of the assistant's message behind it; None where none follows or answers are not
+    kept. A shape cannot tell whether that message is the answer: histories are taken at their word.
+    """
+    if not rule.keeps_answer or cut + 1 >= len(shape.positions):
+        return None
+    message = shape.positions[cut + 1].message
+    for index in range(cut + 1, len(shape.positions)):
+        place = shape.positions[index]
+        if place.role != "assistant" or place.message != message:
+            return None
+        if place.ends_message:
+            return index
+    return None
+
+
+def readable(rule: Rule, child: Shape, held: Cuts, extent_tokens: int) -> int:
+    """The most tokens that the child can read of what was left at `held`, cuts of its own.
+
+    The child equals what was left up to `extent_tokens`, and nothing else was left. Costs
+    O(positions).
+    """
+    found = reach(rule, child)
+    extent = min(extent_tokens, child.tokens)
+    if rule.kind == "units":
+        extent = min(extent, child.tokens - 1)
+    if found.everywhere and held.everywhere:
+        return counted(rule, extent)
+    if found.everywhere:
+        both = held.positions
+    elif held.everywhere:
+        both = found.positions
+    else:
+        both = tuple(sorted(set(found.positions) & set(held.positions)))
+    ends = [tokens_at(child, cut) for cut in both if 0 <= cut < len(child.positions)]
+    behind = bisect_left(ends, extent + 1)
+    return counted(rule, ends[behind - 1]) if behind else 0

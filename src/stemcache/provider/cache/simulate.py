@@ -1,0 +1,309 @@
+"""A provider's cache, simulated: what each request of a log would read and write under the rule.
+
+```
+            look(shape, now) ─► Outcome            keep(shape, outcome, now, readable)
+                 │  pure                                │  writes, and refreshes what was read
+                 ▼                                      ▼
+   key = chain ^ digest(scope, routing)   ──►   entries: young ◄── put     (see `entries`)
+         chain ^ digest(scope)  any routing              old
+         chain ^ digest(scope)  seen before (persisted units)
+```
+Invariants: `look` changes nothing; keys of different scopes never meet; where a cache keeps every
+prefix, an entry's shorter prefixes are in the table too, since longer ones are put first and so
+forgotten first.
+
+Memory is bounded: about 120 bytes an entry and `most_entries` at most. One request needs as many as
+it has cuts to keep: some for markers and breakpoints, its positions and a quarter of its fine cuts
+where every prefix is kept, twice that where routing matters or units are persisted. Costs:
+O(positions) for markers and breakpoints; O(positions + fine cuts) for the others, in numpy but for
+the sample, of which `look` visits O(log) and `keep` all.
+
+Precision: where every prefix is kept, reads end at a sampled cut, so short of the true place by
+about four fine cuts; who knows the true place refines it with `cuts.readable`.
+"""
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from stemcache.provider.cache.candidates import Candidates, answers, candidates
+from stemcache.provider.cache.clock import State, gap_s, state, touched, ttl_number, ttl_of
+from stemcache.provider.cache.cut import Cuts, counted
+from stemcache.provider.cache.cuts import held, reach, tokens_at, wanted
+from stemcache.provider.cache.entries import Entries, Entry
+from stemcache.provider.cache.outcome import Outcome
+from stemcache.provider.rule import Rule
+from stemcache.provider.shape import Shape
+
+__all__ = ["Outcome", "PromptCache"]
+
+_NEVER = float("-inf")
+_UNKNOWN = float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class _Find:
+    tokens: int
+    chain: int
+    position: int
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class _Finds:
+    """The longest of each state; a racing or expired one only where it is longer than the fresh."""
+
+    fresh: _Find | None = None
+    racing: _Find | None = None
+    expired: _Find | None = None
+
+
+class PromptCache:
+    """One provider's cache under one rule, for any number of scopes. Not for several threads."""
+
+    def __init__(self, rule: Rule, *, most_entries: int = 1_000_000) -> None:
+        self.rule = rule
+        self._entries = Entries(most_entries=most_entries)
+        self._routes = bool(rule.routing_fields)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def look(self, shape: Shape, *, now_s: float | None, scope: str, routing: str = "") -> Outcome:
+        """What the request would read and write, were it sent at `now_s`. Changes nothing.
+
+        `routing` counts only where the rule has routing fields. With `now_s` None nothing expires
+        and nothing races.
+        """
+        rule = self.rule
+        if not shape.positions:
+            return Outcome(read_tokens=0)
+        if rule.kind == "objects":
+            return _object(rule, shape)
+        places = candidates(shape, reach(rule, shape))
+        behind = answers(shape) if rule.keeps_answer else None
+        own = self._finds(places, behind, self._own(scope, routing), now_s)
+        read = self._worth(shape, own.fresh)
+        expired = max(self._worth(shape, own.expired) - read, 0)
+        routed = 0
+        if self._routes:
+            every = self._finds(places, behind, _salt(scope, "any"), now_s)
+            routed = max(self._worth(shape, every.fresh) - read, 0)
+        kept = held(rule, shape)
+        written = _written(rule, shape, kept, read)
+        below = 0
+        if not read and not kept.everywhere and not kept.positions:
+            below = _longest(shape, wanted(rule, shape))
+        gone = own.expired if expired else None
+        ttl = ttl_of(rule, gone.entry.ttl) if gone is not None else None
+        return Outcome(
+            read_tokens=read,
+            read_at=_whole(shape, own.fresh) if read else None,
+            written_tokens=sum(tokens for _, tokens in written),
+            written_by_ttl=written,
+            expired_tokens=expired,
+            expired_gap_s=gap_s(gone.entry, now_s) if gone and now_s is not None else None,
+            expired_ttl=ttl.name if ttl is not None else None,
+            raced_tokens=max(self._worth(shape, own.racing) - read, 0),
+            routed_tokens=routed,
+            below_minimum_tokens=below,
+            read_chain=own.fresh.chain if read and own.fresh is not None else None,
+        )
+
+    def keep(
+        self,
+        shape: Shape,
+        outcome: Outcome,
+        *,
+        now_s: float | None,
+        readable_s: float | None,
+        scope: str,
+        routing: str = "",
+        answered_s: float | None = None,
+    ) -> None:
+        """Leaves what the request leaves, and refreshes what it read.
+
+        `outcome` is what `look` said of it. Entries can be found from `readable_s` on, when the
+        answer begins or ends as the rule has it; where that is unknown from `answered_s`, and where
+        that is unknown too at once. Not to be called for a request that failed.
+        """
+        rule = self.rule
+        if not shape.positions or rule.kind in {"objects", "usage-only"}:
+            return
+        readable = readable_s if readable_s is not None else answered_s
+        use = Entry(
+            started_s=_UNKNOWN if now_s is None else now_s,
+            readable_s=_NEVER if readable is None else readable,
+            ttl=ttl_number(rule, shape.automatic),
+            ends_prompt=False,
+        )
+        salts = [self._own(scope, routing)]
+        if self._routes:
+            salts.append(_salt(scope, "any"))
+        kept = held(rule, shape)
+        for salt in salts:
+            if outcome.read_chain is not None:
+                self._touch(outcome.read_chain ^ salt, use, now_s)
+            if kept.everywhere:
+                self._keep_all(shape, salt, use, now_s)
+            else:
+                self._keep_some(shape, kept, salt, use, now_s)
+        if rule.kind == "persisted-units":
+            self._keep_common(shape, scope, salts, use, now_s)
+
+    def _keep_all(self, shape: Shape, salt: int, use: Entry, now_s: float | None) -> None:
+        places = candidates(shape, reach(self.rule, shape))
+        end = shape.positions[-1].chain & _MASK
+        for chain in reversed(places.chains):
+            self._touch(chain ^ salt, self._ended(shape, use) if chain == end else use, now_s)
+
+    def _keep_some(
+        self, shape: Shape, kept: Cuts, salt: int, use: Entry, now_s: float | None
+    ) -> None:
+        last = len(shape.positions) - 1
+        for index in kept.positions:
+            place = shape.positions[index]
+            one = Entry(
+                started_s=use.started_s,
+                readable_s=use.readable_s,
+                ttl=ttl_number(self.rule, place.mark or shape.automatic),
+                ends_prompt=False,
+            )
+            if index == last:
+                one = self._ended(shape, one)
+            self._touch((place.chain & _MASK) ^ salt, one, now_s)
+
+    def _keep_common(
+        self, shape: Shape, scope: str, salts: list[int], use: Entry, now_s: float | None
+    ) -> None:
+        """Makes a unit of the longest prefix that an earlier request had too."""
+        places = candidates(shape, reach(self.rule, shape))
+        seen = _salt(scope, "seen")
+        common = self._present(places, seen)
+        if common and places.tokens[common - 1] >= self.rule.minimum_tokens.likely:
+            for salt in salts:
+                self._touch(places.chains[common - 1] ^ salt, use, now_s)
+        for chain in reversed(places.chains):
+            self._entries.put(chain ^ seen, use)
+
+    def _ended(self, shape: Shape, use: Entry) -> Entry:
+        if not self.rule.keeps_answer or not shape.output_tokens:
+            return use
+        return Entry(
+            started_s=use.started_s, readable_s=use.readable_s, ttl=use.ttl, ends_prompt=True
+        )
+
+    def _touch(self, key: int, use: Entry, now_s: float | None) -> None:
+        self._entries.put(key, touched(self.rule, self._entries.find(key), use, now_s))
+
+    def _own(self, scope: str, routing: str) -> int:
+        return _salt(scope, "own", routing if self._routes else "")
+
+    def _present(self, places: Candidates, salt: int) -> int:
+        """How many of the shortest candidates are there, in a set that is closed under prefix."""
+        return bisect_left(
+            places.chains, 1, key=lambda chain: 0 if chain ^ salt in self._entries else 1
+        )
+
+    def _finds(
+        self, places: Candidates, behind: Candidates | None, salt: int, now_s: float | None
+    ) -> _Finds:
+        count = self._present(places, salt) if self.rule.kind == "units" else len(places)
+        finds = self._longest(places, count, salt, now_s, ended=False)
+        if behind is None:
+            return finds
+        more = self._longest(behind, len(behind), salt, now_s, ended=True)
+        return _Finds(
+            fresh=_longer(finds.fresh, more.fresh),
+            racing=_longer(finds.racing, more.racing),
+            expired=_longer(finds.expired, more.expired),
+        )
+
+    def _longest(
+        self, places: Candidates, count: int, salt: int, now_s: float | None, *, ended: bool
+    ) -> _Finds:
+        """Walks from the longest of the first `count` candidates down to one that is fresh."""
+        racing: _Find | None = None
+        expired: _Find | None = None
+        for index in range(count - 1, -1, -1):
+            entry = self._entries.find(places.chains[index] ^ salt)
+            if entry is None or (ended and not entry.ends_prompt):
+                continue
+            find = _Find(places.tokens[index], places.chains[index], places.positions[index], entry)
+            match state(self.rule, entry, now_s):
+                case State.FRESH:
+                    return _Finds(fresh=find, racing=racing, expired=expired)
+                case State.RACING:
+                    racing = racing or find
+                case State.EXPIRED:
+                    expired = expired or find
+        return _Finds(racing=racing, expired=expired)
+
+    def _worth(self, shape: Shape, find: _Find | None) -> int:
+        if find is None:
+            return 0
+        tokens = find.tokens
+        if self.rule.kind == "units":
+            tokens = min(tokens, shape.tokens - 1)
+        return counted(self.rule, tokens)
+
+
+_MASK = 2**64 - 1
+
+
+def _salt(scope: str, use: str, routing: str = "") -> int:
+    digest = blake2b(digest_size=8)
+    for part in (use, scope, routing):
+        data = part.encode("utf-8", "surrogatepass")
+        digest.update(len(data).to_bytes(8, "big"))
+        digest.update(data)
+    return int.from_bytes(digest.digest(), "big")
+
+
+def _longer(one: _Find | None, other: _Find | None) -> _Find | None:
+    if one is None or other is None:
+        return one or other
+    return other if other.tokens > one.tokens else one
+
+
+def _whole(shape: Shape, find: _Find | None) -> int | None:
+    if find is None:
+        return None
+    if find.position >= 0:
+        return find.position
+    index = bisect_right(shape.positions, find.tokens, key=lambda place: place.end_tokens) - 1
+    return index if index >= 0 else None
+
+
+def _longest(shape: Shape, cuts: Cuts) -> int:
+    if cuts.everywhere:
+        return shape.tokens
+    return tokens_at(shape, cuts.positions[-1]) if cuts.positions else 0
+
+
+def _written(rule: Rule, shape: Shape, kept: Cuts, read: int) -> tuple[tuple[str, int], ...]:
+    """Each stretch between two kept cuts has the lifetime of the cut that ends it."""
+    by_name: dict[str, int] = {}
+    done = read
+    ends = (
+        [(counted(rule, shape.tokens), None)]
+        if kept.everywhere
+        else [(tokens_at(shape, cut), shape.positions[cut].mark) for cut in kept.positions]
+    )
+    for tokens, mark in ends:
+        if tokens > done:
+            ttl = ttl_of(rule, ttl_number(rule, mark or shape.automatic))
+            name = ttl.name if ttl is not None else ""
+            by_name[name] = by_name.get(name, 0) + tokens - done
+            done = tokens
+    return tuple(by_name.items())
+
+
+def _object(rule: Rule, shape: Shape) -> Outcome:
+    cuts = held(rule, shape)
+    if not cuts.positions:
+        return Outcome(read_tokens=0, below_minimum_tokens=_longest(shape, wanted(rule, shape)))
+    return Outcome(
+        read_tokens=counted(rule, tokens_at(shape, cuts.positions[-1])),
+        read_at=cuts.positions[-1],
+    )
