@@ -34,6 +34,6 @@ def find(code_or_name: str, *, source: str = "the command line") -> LintRule:
     for rule in rules():
         if wanted in {rule.code.lower(), rule.name}:
             return rule
-    choices = [name for rule in rules() for name in (rule.code, rule.name)]
-    shown = wanted.upper() if wanted.startswith("stm") else wanted
-    raise UsageError(unknown_choice("rule", shown, source, choices))
+    coded = wanted.startswith("stm")
+    choices = [rule.code if coded else rule.name for rule in rules()]
+    raise UsageError(unknown_choice("rule", wanted.upper() if coded else wanted, source, choices))

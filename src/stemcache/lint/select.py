@@ -38,7 +38,7 @@ def _checked(selector: str, source: str) -> str:
         return name
     if code.startswith("STM") and any(rule.code.startswith(code) for rule in known):
         return code
-    choices = [each for rule in known for each in (rule.code, rule.name)]
+    choices = [rule.code if code.startswith("STM") else rule.name for rule in known]
     raise UsageError(unknown_choice("rule", selector, source, choices))
 
 
