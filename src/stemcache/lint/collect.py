@@ -1,0 +1,160 @@
+"""Occurrences of causes to findings: one a cause, counted, with its three costliest places."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from heapq import heappush, heappushpop
+from itertools import count
+
+from stemcache.lint.cause import Cause
+from stemcache.lint.finding import Example, Finding, Location, Severity
+from stemcache.trace.calls.call import Call, Place
+
+__all__ = ["Collector", "Occurrence"]
+
+_EXAMPLES = 3
+_MOST_GROUPS = 20_000
+"""Causes beyond so many places are put together by their rule: nobody reads that far."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occurrence:
+    """One cause in one call."""
+
+    cause: Cause
+    call: Call
+    parent: Place | None
+    lost_tokens: int
+    cost_usd: float | None
+    rule: str | None
+    """Name of the provider's rule."""
+
+
+class _Group:
+    __slots__ = ("best", "cost_usd", "count", "lost_tokens", "unpriced")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.lost_tokens = 0
+        self.cost_usd = 0.0
+        self.unpriced = False
+        self.best: list[tuple[float, int, Occurrence]] = []
+
+
+class Collector:
+    """Holds a few occurrences a cause, however long the log."""
+
+    def __init__(self) -> None:
+        self._groups: dict[tuple[str, ...], _Group] = {}
+        self._numbers = count()
+
+    def add(self, occurrence: Occurrence) -> None:
+        """Count one occurrence. O(1)."""
+        cause = occurrence.cause
+        route = occurrence.call.route or ""
+        key = (cause.rule.code, cause.kind, occurrence.rule or "", route, cause.group)
+        group = self._groups.get(key)
+        if group is None:
+            if len(self._groups) >= _MOST_GROUPS:
+                key = (cause.rule.code, cause.kind, occurrence.rule or "", "", "")
+            group = self._groups.setdefault(key, _Group())
+        group.count += 1
+        group.lost_tokens += occurrence.lost_tokens
+        if occurrence.cost_usd is None:
+            group.unpriced = True
+        else:
+            group.cost_usd += occurrence.cost_usd
+        # Of equal ones the first in the log is kept.
+        entry = (float(occurrence.lost_tokens), -next(self._numbers), occurrence)
+        if len(group.best) < _EXAMPLES:
+            heappush(group.best, entry)
+        else:
+            heappushpop(group.best, entry)
+
+    def findings(
+        self, *, input_cost_usd: float | None, prompt_tokens: int, warning_share: float
+    ) -> tuple[Finding, ...]:
+        """Errors first, then by cost, then by tokens."""
+        found = [
+            _finding(key, group, input_cost_usd, prompt_tokens, warning_share)
+            for key, group in self._groups.items()
+        ]
+        ranks = {severity: rank for rank, severity in enumerate(Severity)}
+        found.sort(
+            key=lambda finding: (
+                ranks[finding.severity],
+                -(finding.cost_usd or 0.0),
+                -finding.lost_tokens,
+                finding.code,
+                finding.location.line,
+            )
+        )
+        return tuple(found)
+
+
+class _Fields(dict[str, str]):
+    def __missing__(self, key: str) -> str:
+        return f"the {key}"
+
+
+def _finding(
+    key: tuple[str, ...],
+    group: _Group,
+    input_cost_usd: float | None,
+    prompt_tokens: int,
+    warning_share: float,
+) -> Finding:
+    best = [entry[2] for entry in sorted(group.best, key=lambda entry: entry[:2], reverse=True)]
+    first = best[0]
+    cause = first.cause
+    cost_usd = None if group.unpriced and not group.cost_usd else group.cost_usd
+    share: float | None = None
+    if cost_usd is not None and input_cost_usd:
+        share = cost_usd / input_cost_usd
+    elif prompt_tokens:
+        share = group.lost_tokens / prompt_tokens
+    return Finding(
+        code=cause.rule.code,
+        name=cause.rule.name,
+        kind=cause.kind,
+        severity=_severity(cause, share, warning_share),
+        message=cause.message,
+        location=_location(first.call.place, cause.pointer, cause.char),
+        count=group.count,
+        lost_tokens=group.lost_tokens,
+        cost_usd=cost_usd,
+        help=cause.rule.help.format_map(_Fields(_words(cause))),
+        examples=tuple(map(_example, best)),
+        route=first.call.route,
+        rule=first.rule,
+        share=share,
+        fingerprint=blake2b("\0".join(key).encode(errors="replace"), digest_size=8).hexdigest(),
+    )
+
+
+def _words(cause: Cause) -> Mapping[str, str]:
+    return {"pointer": cause.pointer, "kind": cause.kind, **dict(cause.fields)}
+
+
+def _severity(cause: Cause, share: float | None, warning_share: float) -> Severity:
+    if cause.rule.worst is not Severity.WARNING:
+        return cause.rule.worst
+    return Severity.WARNING if share is not None and share >= warning_share else Severity.NOTE
+
+
+def _location(place: Place, pointer: str = "", char: int | None = None) -> Location:
+    return Location(place.file, place.line, pointer, char)
+
+
+def _example(occurrence: Occurrence) -> Example:
+    cause = occurrence.cause
+    return Example(
+        location=_location(occurrence.call.place, cause.pointer, cause.char),
+        parent=None if occurrence.parent is None else _location(occurrence.parent),
+        lost_tokens=occurrence.lost_tokens,
+        cost_usd=occurrence.cost_usd,
+        old=cause.old,
+        new=cause.new,
+        old_text=cause.old_text,
+        new_text=cause.new_text,
+    )

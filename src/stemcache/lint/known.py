@@ -1,0 +1,96 @@
+"""Calls that later ones may go on from: little of each, and the prompts of the latest.
+
+```
+number ──► Known: place, times, digests, what it left       a few kilobytes, up to a budget of bytes
+       └─► Prompt: texts                                    the latest ones, up to a budget of bytes
+                 └─ gone: read again from the log where that can be done
+```
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from stemcache.lint.keys import KeyValue
+from stemcache.provider.cache.cuts import Cuts
+from stemcache.provider.rule import Rule
+from stemcache.trace.calls.call import Call
+from stemcache.trace.spans.span import Prompt
+
+__all__ = ["Known", "KnownCalls"]
+
+_KNOWN_BYTES = 24 * 2**20
+_PROMPT_BYTES = 24 * 2**20
+_EACH_BYTES = 1_000
+"""About what one Known takes beside its arrays."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What is kept of one call."""
+
+    call: Call
+    """Without its body."""
+    rule: Rule
+    span_chain: npt.NDArray[np.uint64]
+    """Prefix identities at the ends of spans, parameters not mixed in."""
+    span_bytes: npt.NDArray[np.int64]
+    keys: tuple[KeyValue, ...]
+    held: Cuts
+    marks: tuple[int, ...]
+    """Numbers of the spans that were marked."""
+    prompt_tokens: int
+    reported_prompt_tokens: int | None
+    did_nothing: bool
+    """Whether it had markers that count and its usage shows neither a read nor a write."""
+
+    @property
+    def size_bytes(self) -> int:
+        """About what it takes."""
+        return _EACH_BYTES + self.span_chain.nbytes + self.span_bytes.nbytes
+
+
+class KnownCalls:
+    """Latest calls by number. `again` reads a prompt anew, or gives None where it cannot."""
+
+    def __init__(self, again: Callable[[Known], Prompt | None]) -> None:
+        self._again = again
+        self._known: OrderedDict[int, Known] = OrderedDict()
+        self._known_bytes = 0
+        self._prompts: OrderedDict[int, tuple[Prompt, int]] = OrderedDict()
+        self._prompt_bytes = 0
+
+    def add(self, number: int, known: Known, prompt: Prompt, size_bytes: int) -> None:
+        """Keep a call; what is oldest goes where a budget is used up."""
+        self._known[number] = known
+        self._known_bytes += known.size_bytes
+        while self._known_bytes > _KNOWN_BYTES and len(self._known) > 1:
+            _, gone = self._known.popitem(last=False)
+            self._known_bytes -= gone.size_bytes
+        self._hold(number, prompt, size_bytes)
+
+    def get(self, number: int) -> Known | None:
+        """What is known of a call, or None if that was too long ago."""
+        return self._known.get(number)
+
+    def prompt(self, number: int) -> Prompt | None:
+        """Its texts. May read the log again."""
+        held = self._prompts.get(number)
+        if held is not None:
+            self._prompts.move_to_end(number)
+            return held[0]
+        known = self._known.get(number)
+        prompt = None if known is None else self._again(known)
+        if known is not None and prompt is not None:
+            self._hold(number, prompt, known.call.size_bytes)
+        return prompt
+
+    def _hold(self, number: int, prompt: Prompt, size_bytes: int) -> None:
+        self._prompts[number] = (prompt, size_bytes)
+        self._prompt_bytes += size_bytes
+        while self._prompt_bytes > _PROMPT_BYTES and len(self._prompts) > 1:
+            _, (_, gone) = self._prompts.popitem(last=False)
+            self._prompt_bytes -= gone

@@ -1,0 +1,56 @@
+"""What a reader must know about a result before believing it, a sentence each."""
+
+from collections.abc import Iterable
+
+from stemcache.lint.finding import Total
+from stemcache.lint.tally import Tally
+from stemcache.provider.rule import Rule
+from stemcache.trace.calls.call import Fidelity
+
+__all__ = ["remarks"]
+
+_SILENT = {
+    Fidelity.UNORDERED: "the order of keys is not what was sent: rules on key order stay silent",
+    Fidelity.RECONSTRUCTED: "requests are put together from a transcript: rules on tools, system "
+    "prompt, markers and parameters stay silent",
+    Fidelity.TRUNCATED: "texts were cut off: rules on content stay silent",
+    Fidelity.REDACTED: "contents were replaced: rules on content stay silent",
+    Fidelity.USAGE_ONLY: "there are no request bodies: only usage is judged",
+}
+
+
+def remarks(
+    total: Total, tally: Tally, *, rules: Iterable[Rule], stale: Iterable[str]
+) -> tuple[str, ...]:
+    """Most important first."""
+    said: list[str] = []
+    unresolved = total.rules.get("", 0)
+    if unresolved:
+        said.append(
+            f"{unresolved:,} of {total.calls:,} calls name no provider or model that is known: no "
+            "minimum and no money for them; name one with --provider, or an alias"
+        )
+    for fidelity, sentence in _SILENT.items():
+        count = total.fidelities.get(str(fidelity), 0)
+        if count:
+            said.append(f"{count:,} calls are {fidelity}: {sentence}")
+    judged = total.calls - total.failed
+    if judged and tally.predicted:
+        said.append(
+            f"{tally.predicted:,} calls report no cached tokens: their reads are predicted by rule"
+        )
+    if judged and tally.estimated:
+        said.append(
+            f"{tally.estimated:,} calls report no prompt tokens: they are estimated from their text"
+        )
+    if total.unpriced_calls and total.priced_calls:
+        said.append(f"{total.unpriced_calls:,} calls have no price and count in no sum of money")
+    for rule in rules:
+        if rule.minimum_tokens.contested:
+            low, high = rule.minimum_tokens.low, rule.minimum_tokens.high
+            said.append(
+                f"{rule.name}: sources give {low:,} to {high:,} tokens as the minimum; "
+                f"{rule.minimum_tokens.likely:,} is used"
+            )
+    said.extend(stale)
+    return tuple(said)

@@ -1,0 +1,121 @@
+"""Writes that cost a premium and that nobody read while they were there.
+
+Only where most of what one place writes goes unread is that a finding: the last turn of every
+conversation leaves something that nobody comes back for.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stemcache.lint.collect import Occurrence
+from stemcache.lint.say import unread_cause
+from stemcache.lint.spend import Spend
+from stemcache.provider.cache.cuts import held
+from stemcache.provider.cache.outcome import Outcome
+from stemcache.provider.rule import Rule
+from stemcache.provider.shape import Shape
+from stemcache.provider.usage import Usage
+from stemcache.trace.calls.call import Call
+from stemcache.trace.spans.span import Prompt
+
+__all__ = ["Unread"]
+
+_MOST_OPEN = 200_000
+_MOST_PLACES = 1_000
+_LEAST_WRITES = 5
+"""So few say nothing of a habit."""
+_UNREAD_SHARE = 0.8
+
+
+@dataclass(slots=True)
+class _Write:
+    place: tuple[str, str, str]
+    tokens: int
+    premium_usd: float | None
+    call: Call
+
+
+class _Place:
+    __slots__ = ("premium_usd", "read", "unread", "worst", "writes")
+
+    def __init__(self) -> None:
+        self.writes = 0
+        self.read = 0
+        self.unread = 0
+        self.premium_usd = 0.0
+        self.worst: _Write | None = None
+
+
+class Unread:
+    """Follows the newest write of each chain until somebody reads it. Bounded."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, _Write] = {}
+        self._places: dict[tuple[str, str, str], _Place] = {}
+
+    def look(
+        self,
+        *,
+        shape: Shape,
+        prompt: Prompt,
+        outcome: Outcome,
+        call: Call,
+        rule: Rule,
+        spent: Spend,
+        usage: Usage,
+    ) -> None:
+        """Settle what this call read, and follow what it wrote. O(1)."""
+        if outcome.read_at is not None:
+            read = self._open.pop(shape.positions[outcome.read_at].chain, None)
+            if read is not None:
+                self._places[read.place].read += read.tokens
+        written = outcome.written_tokens if usage.written_tokens is None else usage.written_tokens
+        kept = held(rule, shape).positions if rule.kind == "markers" and written else ()
+        if not kept:
+            return
+        last = kept[-1]
+        position = shape.positions[last]
+        ttl = (position.mark.ttl if position.mark else None) or (
+            rule.ttls[0].name if rule.ttls else ""
+        )
+        section = prompt.spans[last].section
+        place = (rule.name, str(section), ttl)
+        if place not in self._places:
+            if len(self._places) >= _MOST_PLACES:
+                return
+            self._places[place] = _Place()
+        self._places[place].writes += 1
+        premium = None
+        factor = rule.write_factor.get(ttl)
+        if spent.cost is not None and factor and factor > 1 and written:
+            premium = spent.cost.write_usd * (1 - 1 / factor)
+        if len(self._open) >= _MOST_OPEN:
+            self._close(next(iter(self._open)))
+        self._open[position.chain] = _Write(place, written, premium, call)
+
+    def _close(self, chain: int) -> None:
+        write = self._open.pop(chain)
+        place = self._places[write.place]
+        place.unread += write.tokens
+        place.premium_usd += write.premium_usd or 0.0
+        if place.worst is None or write.tokens > place.worst.tokens:
+            place.worst = write
+
+    def occurrences(self) -> Iterator[Occurrence]:
+        """The places of which most goes unread. Ends what is followed."""
+        for chain in list(self._open):
+            self._close(chain)
+        for (rule_name, section, ttl), place in self._places.items():
+            total = place.read + place.unread
+            if place.writes < _LEAST_WRITES or place.worst is None:
+                continue
+            if place.unread < _UNREAD_SHARE * total:
+                continue
+            yield Occurrence(
+                cause=unread_cause(f"/{section}", ttl),
+                call=place.worst.call,
+                parent=None,
+                lost_tokens=0,
+                cost_usd=place.premium_usd or None,
+                rule=rule_name,
+            )
