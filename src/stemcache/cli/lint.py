@@ -80,17 +80,19 @@ def lint(*, logs: tuple[str, ...], wishes: Wishes) -> None:
 
 
 def _analysed(logs: tuple[str, ...], wishes: Wishes, options: Options) -> Report:
-    from stemcache.lint.analyse import analyse  # noqa: PLC0415  --help waits for no numpy
+    from stemcache.cli.lint_log import LintLog  # noqa: PLC0415  --help waits for no numpy
+    from stemcache.lint.analyse import analyse  # noqa: PLC0415
     from stemcache.trace.calls.open import open_calls  # noqa: PLC0415
 
-    with reading(logs, wanted=wishes.progress) as on_progress:
-        calls = open_calls(
-            list(logs),
-            format=wishes.format,
-            mapping=wishes.mapping or None,
-            on_progress=on_progress,
-        )
-        report = analyse(calls, options=options)
+    with (
+        reading(wanted=wishes.progress) as on_progress,
+        open_calls(
+            logs, format=wishes.format, mapping=wishes.mapping or None, on_progress=on_progress
+        ) as calls,
+    ):
+        log = LintLog(calls)
+        report = analyse(log, options=options)
+        report = replace(report, remarks=(*report.remarks, *log.remarks()))
     skipped = report.total.skipped
     if not report.total.calls and skipped:
         reason, lines = max(skipped.items(), key=lambda item: item[1])

@@ -261,9 +261,13 @@ def _settings(config: Path | None, *, isolated: bool) -> Settings:
     return Settings() if isolated else find_settings(Path.cwd())
 
 
-def _overrides(settings: Settings) -> dict[str, Mapping[str, Any]]:
-    tables = {"prices": settings.prices, "rules": settings.rules}
-    return {name: table for name, table in tables.items() if table}
+def _overrides(settings: Settings) -> dict[str, Any]:
+    found = settings.overrides
+    if found:
+        from stemcache.provider.book_files import read_mapping  # noqa: PLC0415  most have none
+
+        read_mapping(found, settings.source)  # so that what is wrong is told with the file's name
+    return found
 
 
 def _first(*values: float | None) -> float:

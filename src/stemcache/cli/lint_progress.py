@@ -2,47 +2,41 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 __all__ = ["OnProgress", "reading"]
 
-OnProgress = Callable[[int], None]
-"""Told how many bytes of all files were read so far."""
+OnProgress = Callable[[int, int | None], None]
+"""Told how many bytes were read so far, and of how many, None where that cannot be known."""
 
 _LARGE_BYTES = 2**25
 
 
 @contextmanager
-def reading(logs: tuple[str, ...], *, wanted: bool | None) -> Iterator[OnProgress | None]:
-    """A bar while the block runs; None, and nothing shown, where nobody would see or need it.
+def reading(*, wanted: bool | None) -> Iterator[OnProgress | None]:
+    """A bar while the block runs; None, and nothing shown, where there is no terminal to see it.
 
-    `wanted` None shows it on a terminal for logs above 32 MiB in all, True on any terminal.
+    `wanted` None shows it for logs above 32 MiB and for pipes, True for all, False for none.
     """
     console = Console(stderr=True)
-    total = _bytes(logs)
-    large = total is None or total >= _LARGE_BYTES
-    if wanted is False or not console.is_terminal or not (wanted or large):
+    if wanted is False or not console.is_terminal:
         yield None
         return
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn  # noqa: PLC0415
-
-    columns = (TextColumn("reading"), BarColumn(), DownloadColumn(binary_units=True))
+    columns = (
+        TextColumn("reading"),
+        BarColumn(),
+        DownloadColumn(binary_units=True),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=total)
-        yield lambda bytes_read: progress.update(task, completed=bytes_read)
+        task = progress.add_task("", total=None, visible=False)
 
+        def tell(bytes_read: int, bytes_total: int | None) -> None:
+            large = bytes_total is None or bytes_total >= _LARGE_BYTES
+            progress.update(
+                task, completed=bytes_read, total=bytes_total, visible=bool(wanted or large)
+            )
 
-def _bytes(logs: tuple[str, ...]) -> int | None:
-    """Size of all, None where it cannot be known without reading."""
-    total = 0
-    for log in logs:
-        path = Path(log)
-        try:
-            if log == "-" or not path.is_file():
-                return None
-            total += path.stat().st_size
-        except (OSError, ValueError):
-            return None
-    return total
+        yield tell

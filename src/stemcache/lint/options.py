@@ -18,9 +18,8 @@ class Options:
     """Rule or provider that all calls are of; None: each call's host and model tell."""
     aliases: Mapping[str, str] = field(default_factory=dict)
     """Model's name in the log to the name by which rule and price are looked up."""
-    overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """The user's tables `prices` and `rules`, as decoded from TOML; whoever reads them checks
-    them."""
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    """The user's rules and prices in the form of the shipped files, as `provider.book` takes it."""
     select: tuple[str, ...] = ()
     """Codes, beginnings of codes and names. Empty: all."""
     ignore: tuple[str, ...] = ()

@@ -52,7 +52,9 @@ class Settings:
     provider: str | None = None
     aliases: Mapping[str, str] = field(default_factory=dict)
     prices: Mapping[str, Any] = field(default_factory=dict)
-    rules: Mapping[str, Any] = field(default_factory=dict)
+    """Provider to model to figures. What is in it, and in `rules`, is for `provider` to check."""
+    rules: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Name of a rule to what differs in it."""
     select: tuple[str, ...] = ()
     """As written: whether rules answer to them is for `select` to check."""
     ignore: tuple[str, ...] = ()
@@ -66,6 +68,19 @@ class Settings:
     format: str | None = None
     map: Mapping[str, str] = field(default_factory=dict)
     """Field of a call to JSON pointer."""
+
+    @property
+    def overrides(self) -> dict[str, Any]:
+        """Prices and rules in the form of the files that ship with `provider`.
+
+        There a rule is one of a list, and has its name inside.
+        """
+        found: dict[str, Any] = {}
+        if self.prices:
+            found["price"] = dict(self.prices)
+        if self.rules:
+            found["rule"] = [{**table, "name": name} for name, table in self.rules.items()]
+        return found
 
 
 def find_settings(start: Path) -> Settings:
@@ -135,7 +150,7 @@ def _settings(loaded: object, path: Path, *, prefix: str) -> Settings:
         provider=table.text("provider"),
         aliases=table.texts("aliases"),
         prices=table.tables("prices"),
-        rules=table.tables("rules"),
+        rules={name: rule.values for name, rule in table.inner("rules").items()},
         select=table.words("select"),
         ignore=table.words("ignore"),
         route_ignores=_routes(table),

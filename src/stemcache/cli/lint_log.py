@@ -1,0 +1,48 @@
+"""The log as the analysis wants it, on top of `trace.calls`."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from stemcache.lint.figures import count_of
+from stemcache.trace.calls.call import Call, Place
+from stemcache.trace.calls.open import CallLog
+
+__all__ = ["LintLog"]
+
+
+class LintLog:
+    """Calls to read once, and bodies to read again. The caller closes the log."""
+
+    def __init__(self, calls: CallLog) -> None:
+        self._calls = calls
+
+    def __iter__(self) -> Iterator[Call]:
+        return iter(self._calls)
+
+    @property
+    def repeated(self) -> int:
+        """Records of an answer that was there before, so far."""
+        return self._calls.repeated
+
+    @property
+    def skipped(self) -> Counter[str]:
+        """Records that could not be read, by reason, so far."""
+        return Counter(self._calls.problems.counts)
+
+    def again(self, place: Place) -> Mapping[str, Any] | None:
+        """The body of a call that was read before; None where it cannot be had."""
+        return self._calls.reread.body(place)
+
+    def remarks(self) -> tuple[str, ...]:
+        """A sentence on what is in the log besides calls, and on places that could not be read."""
+        found = [
+            f"{count_of(count, 'record')} left out as no call: {what}"
+            for what, count in sorted(self._calls.left_out.items())
+        ]
+        problems = self._calls.problems
+        if problems.total:
+            first = "; ".join(map(str, problems.examples[:3]))
+            more = problems.total - min(3, len(problems.examples))
+            found.append(f"Not read: {first}" + (f"; and {more:,} more" if more else ""))
+        return tuple(found)
