@@ -1,1 +1,1 @@
-"""Calls of language model APIs, as somebody recorded them: who reads which format, and the record."""
+"""Calls of language model APIs, as somebody recorded them: the record, and readers of formats."""
