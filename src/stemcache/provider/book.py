@@ -1,0 +1,174 @@
+"""All that is known of providers: rules, prices and how calls are told, with a user's on top.
+
+```
+rules/*.toml, prices/*.toml ──► files ──► overrides over them, one by one ──► Book
+                                                                        rule(name, model)
+                                                                        price(provider, model)
+```
+A book does not change once loaded. Looking up costs a few dictionary reads and is remembered by
+`resolve`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from stemcache.errors import UsageError, unknown_choice
+from stemcache.provider.book_files import BookFile, read_mapping, read_path, shipped_files
+from stemcache.provider.identity import Identity
+from stemcache.provider.names import geography, model_names
+from stemcache.provider.price import Price
+from stemcache.provider.price_file import FactorEntry
+from stemcache.provider.rule import Rule
+from stemcache.provider.rule_file import RulePart, build, is_model
+
+__all__ = ["Book", "load_book"]
+
+_OLD_DAYS = 60
+
+
+class Book:
+    """Rules, prices and identities. Made by `load_book`."""
+
+    def __init__(self, files: Sequence[BookFile]) -> None:
+        self._files = tuple(files)
+        self.memo: dict[object, object] = {}
+        """What `resolve` remembers of this book; never a part of what the book says."""
+        self._identities: dict[str, Identity] = {}
+        self._prices: dict[tuple[str, str], Price] = {}
+        self._factors: list[FactorEntry] = []
+        self._aliases: dict[str, str] = {}
+        parts: dict[str, RulePart] = {}
+        for file in self._files:
+            if file.identity is not None:
+                self._identities[file.identity.name] = file.identity
+            for part in file.parts:
+                known = parts.get(part.name)
+                parts[part.name] = part if known is None else part.over(known, patch=True)
+            self._prices.update(file.prices)
+            self._factors[:0] = file.factors  # a later file's factor is met first
+            self._aliases.update(file.aliases)
+        self._parts = {name: _whole(part, parts) for name, part in parts.items()}
+        self.rules: Mapping[str, Rule] = {name: build(part) for name, part in self._parts.items()}
+        """By name, as they stand for a model that no table names."""
+        for rule in self.rules.values():
+            if rule.explicit is not None and rule.explicit not in self.rules:
+                where = self._parts[rule.name].where
+                raise UsageError(unknown_choice("explicit rule", rule.explicit, where, self.rules))
+
+    @property
+    def identities(self) -> Mapping[str, Identity]:
+        """How providers are told, by name."""
+        return self._identities
+
+    def rule(self, name: str, model: str | None = None) -> Rule:
+        """The rule of a name, with the figures of a model where it has any of its own."""
+        part = self._parts.get(name)
+        if part is None:
+            raise UsageError(unknown_choice("rule", name, "the caller", self._parts))
+        return build(part, model) if model else self.rules[name]
+
+    def rule_for(self, provider: str, model: str | None, *, marked: bool) -> Rule | None:
+        """The provider's rule for a model: the first whose patterns match, else one without."""
+        names = model_names(self.alias(model)) if model else ()
+        chosen: RulePart | None = None
+        for part in self._parts.values():
+            if self.rules[part.name].provider != provider or part.name in self._explicit:
+                continue
+            if is_model(names, part.models):
+                chosen = part
+                break
+            if not part.models and chosen is None:
+                chosen = part
+        if chosen is None:
+            return None
+        rule = build(chosen, model)
+        if marked and rule.explicit is not None:
+            rule = build(self._parts[rule.explicit], model)
+        return rule
+
+    def price(self, provider: str, model: str) -> Price | None:
+        """The list price of a model, or None. The fullest name that is listed wins.
+
+        Dates, versions, vendors and regions are taken off the name step by step; a geography that
+        stands in it, such as `us.`, brings its factor along.
+        """
+        identity = self._identities.get(provider)
+        lists = (provider, *(() if identity is None else identity.price_from))
+        for name in model_names(self.alias(model)):
+            for listed in lists:
+                found = self._prices.get((listed, name))
+                if found is not None:
+                    return self._whole_price(found, provider, model)
+        return None
+
+    def alias(self, model: str) -> str:
+        """The name that a model's alias stands for, or the name itself."""
+        return self._aliases.get(model.lower(), model)
+
+    def age_days(self, today: date) -> int:
+        """Days since the oldest of the shipped or given files was checked; never below 0."""
+        dates = [file.seen for file in self._files if file.seen is not None]
+        return max((today - min(dates)).days, 0) if dates else 0
+
+    def staleness(self, today: date) -> tuple[str, ...]:
+        """A sentence for each date on which files were checked that is long ago."""
+        by_date: dict[date, list[str]] = {}
+        for file in self._files:
+            if file.seen is not None and (today - file.seen).days > _OLD_DAYS:
+                by_date.setdefault(file.seen, []).append(file.name)
+        sentences = []
+        for seen, names in sorted(by_date.items()):
+            what = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more files"
+            sentences.append(
+                f"{what} had its figures checked on {seen.isoformat()}, "
+                f"{(today - seen).days} days ago; prices and rules may have changed"
+            )
+        return tuple(sentences)
+
+    @property
+    def _explicit(self) -> frozenset[str]:
+        return frozenset(rule.explicit for rule in self.rules.values() if rule.explicit)
+
+    def _whole_price(self, found: Price, provider: str, model: str) -> Price:
+        asked = replace(found, provider=provider)
+        entries = [
+            entry for entry in self._factors if entry.holds_for(asked) or entry.holds_for(found)
+        ]
+        whole = replace(asked, factors=tuple(entry.factor for entry in entries))
+        place = geography(model)
+        if place is None or geography(found.model) == place:
+            return whole
+        for factor in whole.factors:
+            if factor.kind == "region" and factor.name == place:
+                left = tuple(one for one in whole.factors if one.kind != "region")
+                return replace(whole.scaled(factor), model=model, factors=left)
+        return whole
+
+
+def load_book(*, overrides: Sequence[Path | Mapping[str, Any]] = ()) -> Book:
+    """Read the shipped files and a user's over them, the last first. Raises UsageError."""
+    files = list(shipped_files())
+    for number, given in enumerate(overrides, 1):
+        if isinstance(given, Mapping):
+            files.append(read_mapping(given, f"override {number}"))
+        else:
+            files.append(read_path(given))
+    return Book(files)
+
+
+def _whole(part: RulePart, parts: Mapping[str, RulePart]) -> RulePart:
+    """The part over all that it is like. A ring of likes is an error."""
+    seen = {part.name}
+    whole = part
+    while whole.like is not None:
+        base = parts.get(whole.like)
+        if base is None:
+            raise UsageError(unknown_choice("rule", whole.like, f"like in {part.where}", parts))
+        if base.name in seen:
+            raise UsageError(f"like in {part.where} leads back to {base.name!r}; break the ring")
+        seen.add(base.name)
+        whole = replace(whole.over(base, patch=False), like=base.like)
+    return whole
