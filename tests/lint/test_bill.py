@@ -14,17 +14,17 @@ from tests.lint.reports import CLEAN
             Total(cost_usd=80.0),
             100.0,
             (
-                "The bill says $100.00, $20.00 (20.0% of the bill) more than the log's $80.00 at list "
-                "prices: traffic that is not in the log, or charges other than tokens."
+                "The bill says $100.00, $20.00 (20.0% of the bill) more than the log's $80.00 at "
+                "list prices: traffic that is not in the log, or charges other than tokens."
             ),
         ),
         (
             Total(cost_usd=80.0, unpriced_calls=1),
             60.0,
             (
-                "The bill says $60.00, $20.00 (33.3% of the bill) less than the log's $80.00 at list "
-                "prices: a discount, credits, or calls that were logged twice. 1 call of the log could "
-                "not be priced."
+                "The bill says $60.00, $20.00 (33.3% of the bill) less than the log's $80.00 at "
+                "list prices: a discount, credits, or calls that were logged twice. 1 call of the "
+                "log could not be priced."
             ),
         ),
         (Total(cost_usd=80.0), 80.0, "The log's list price is the bill's: $80.00."),

@@ -82,8 +82,8 @@ def test_several_thresholds_are_each_checked() -> None:
         (
             "hit_rate",
             (
-                "'hit_rate' from --fail-on is no threshold; write a name, a comparison and a number, "
-                "such as 'hit_rate<0.8'"
+                "'hit_rate' from --fail-on is no threshold; write a name, a comparison and a "
+                "number, such as 'hit_rate<0.8'"
             ),
         ),
         ("hit_rate<high", "is no threshold"),

@@ -44,7 +44,7 @@ class Table:
         value = self.values.get(key)
         if value is None or (isinstance(value, str) and value):
             return value
-        raise self._wrong(key, value, "a string")
+        raise self._wrong(key, value, "a string that is not empty")
 
     def words(self, key: str) -> tuple[str, ...]:
         """A list of strings; one string is a list of one."""

@@ -134,7 +134,7 @@ def _load(path: Path) -> dict[str, Any]:
         return tomllib.loads(data.decode())
     except UnicodeDecodeError:
         raise UsageError(f"{shown} is not UTF-8; save it as UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # TOMLDecodeError, and Python's of a number of too many digits
         reason = visible(str(error))
         raise UsageError(f"{shown} is not TOML: {reason}; mend it, or use --isolated") from None
     except RecursionError:
