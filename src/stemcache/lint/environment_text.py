@@ -12,9 +12,10 @@ from stemcache.lint.volatile import Detector, Family
 __all__ = ["BUDGETS", "environment_lines"]
 
 _GIT = re.compile(
-    r"\s{0,8}(?:(?:On|Current|Main|Your) branch\b|HEAD detached|HEAD is now at|Changes (?:not"
-    r" staged|to be committed)|Untracked files|nothing (?:added )?to commit|git ?status|recent commits"
-    r"|no changes added|\((?:clean|use \"git)|(?:branch|commit|HEAD|status|git[ _]\w{2,12})\s?[:=]"
+    r"\s{0,8}(?:(?:On|Current|Main|Your) branch\b|HEAD detached|HEAD is now at|Untracked files"
+    r"|Changes (?:not staged|to be committed)|nothing (?:added )?to commit|git ?status"
+    r"|recent commits|no changes added|\((?:clean|use \"git)"
+    r"|(?:branch|commit|HEAD|git[ _]\w{2,12})\s?[:=]"
     r"|(?:modified|deleted|renamed|new file|both modified):\s)",
     re.IGNORECASE,
 )
@@ -28,14 +29,15 @@ _PATH = re.compile(
     r"(?:/[\w.@+()\[\]-]{0,120}){0,24}/?$"
 )
 _FIELD = re.compile(
-    r"[\s\-*•|]{0,8}\"?(?:cwd|pwd|(?:primary |current )?working[ _]dir(?:ectory)?|current[ _]dir"
-    r"(?:ectory)?|workspace|host(?:[ _]?name)?|node|machine|platform|os(?:[ _]version)?|kernel"
-    r"|shell|uname|arch|pids?|process(?:es)?|cpu(?:[ _]usage)?|load(?:[ _]average)?|mem(?:ory)?(?:[ _]"
-    r"(?:usage|free|used|available))?|disk(?:[ _](?:usage|free|used))?|battery|ip(?:[ _]address)?"
-    r"|open[ _](?:files|tabs)|active[ _](?:file|editor|tab)|cursor(?:[ _]position)?"
-    r"|visible[ _]files|selection|terminals?|is directory a git repo|git[ _]?(?:branch|commit|sha|status)|ports?"
-    r"|python(?:[ _]version)?|node(?:[ _]version)?|env(?:ironment)?|container|pod|instance)"
-    r"\"?\s?[:=]",
+    r"[\s\-*•|]{0,8}\"?(?:cwd|pwd|(?:primary |current )?working[ _]dir(?:ectory)?"
+    r"|current[ _]dir(?:ectory)?|workspace|host(?:[ _]?name)?|node|machine|platform"
+    r"|os(?:[ _]version)?|kernel|shell|uname|arch|pids?|(?:running )?processes"
+    r"|cpu(?:[ _]usage)?|load[ _]average|mem(?:ory)?[ _](?:usage|free|used|available)"
+    r"|(?:free|used)[ _](?:memory|disk)|disk(?:[ _](?:usage|free|used))?|battery|ip(?:[ _]address)?"
+    r"|open[ _](?:files|tabs|ports)|active[ _](?:file|editor|tab)|cursor(?:[ _]position)?"
+    r"|visible[ _]files|selection|terminals?|is directory a git repo"
+    r"|git[ _]?(?:branch|commit|sha|status)|(?:python|node)(?:[ _]version)?|env(?:ironment)?"
+    r"|container|pod)\"?\s?[:=]",
     re.IGNORECASE,
 )
 _HEADING = re.compile(

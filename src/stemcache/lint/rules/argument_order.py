@@ -1,4 +1,39 @@
-"""What it finds: see the summary below."""
+"""A tool call is replayed with its arguments in another order.
+
+## What it finds
+
+A call that the model made, sent back in the history with the same arguments in another order of
+keys or another spelling of the JSON.
+
+## Why it costs
+
+The call is part of the history. What the provider kept is the text that the model wrote; the
+replayed one differs, so all that follows the first call is computed again, on every turn.
+
+## Example
+
+```diff
+  assistant, call of get_order
+- {"order": "A-17", "lang": "de"}
++ {"lang":"de","order":"A-17"}
+```
+
+## Use instead
+
+Keep arguments as the string that came, and send that string back. Where an API gives them as an
+object, keep its order through every store between: many databases and `sort_keys` do not.
+
+## Limits
+
+Silent where a log's keys are not in the order that was sent. Providers that take arguments as an
+object may render white space their own way; there only order counts.
+
+## References
+
+- OpenRouterTeam/ai-sdk-provider#472: arguments serialised anew on replay
+- maximhq/bifrost#6591, maximhq/bifrost#6615
+- OpenAI, *Prompt caching*
+"""
 
 from stemcache.lint.cause import Cause, Pair
 from stemcache.lint.content_cause import content_cause

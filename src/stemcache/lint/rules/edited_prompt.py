@@ -1,4 +1,43 @@
-"""What it finds: see the summary below."""
+"""The system prompt differs in words.
+
+## What it finds
+
+A system prompt that is not the one of the request before, where what differs is no clock, no id,
+no picture of the environment and no passage that varies: a reworded sentence, a paragraph more,
+blocks in another order.
+
+## Why it costs
+
+Everything behind the difference is written anew, once for each conversation that is under way.
+After a release this happens once; where two code paths build two prompts it goes on.
+
+## Example
+
+```diff
+  system
+  You are a support assistant.
+- Answer in one paragraph.
++ Answer briefly.
+  …
+```
+
+## Use instead
+
+Release changes of a prompt at a quiet hour. Build the prompt once a session from constants. Where
+modes need other sentences, put those behind the shared part, or into the newest user message.
+
+## Limits
+
+This rule takes what the others left, so it does not know why the prompt was edited. Compare the
+two places: `stemcache explain` shows the characters.
+
+## References
+
+- openclaw/openclaw#19563: optional lines of the prompt that come and go
+- yc-software/qm#971: parts appended to the system prompt at the start of a turn
+- Anthropic, *Cache diagnostics*
+- OpenAI, *Prompt caching: diagnostics*
+"""
 
 from stemcache.lint.cause import Cause, Pair
 from stemcache.lint.content_cause import content_cause

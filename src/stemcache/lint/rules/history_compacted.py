@@ -1,4 +1,43 @@
-"""What it finds: see the summary below."""
+"""Many messages were replaced by a summary of them.
+
+## What it finds
+
+A run of three messages or more that is gone, with fewer and shorter ones in its place: less than
+half as long together.
+
+## Why it costs
+
+The prefix ends where the summary begins, so the summary and all that was kept is written anew.
+That is the price of a smaller prompt and pays back over the turns that follow; done often, it
+never does.
+
+## Example
+
+```diff
+  messages
+- user: question 0
+- assistant: answer 0      … 38 more
++ user: Summary of the conversation so far: …
+  user: question 20
+```
+
+## Use instead
+
+Compact late, by much and rarely, with one trigger. Ask for the summary in the conversation itself
+(same tools, system prompt and messages, the request for it last), so that making it reads from
+the cache. Keep the system prompt and tools as they are.
+
+## Limits
+
+Whether compaction was worth it depends on the turns that follow; the tokens said here are what it
+cost at once.
+
+## References
+
+- NousResearch/hermes-agent#68085, tetsuo-ai/agenc-core#2156: compressors that touch old turns
+- esengine/DeepSeek-Reasonix#8210: a second trigger at 0.6
+- OpenAI, *Prompt caching: diagnostics*
+"""
 
 from stemcache.lint.cause import Cause, Pair
 from stemcache.lint.content_cause import content_cause

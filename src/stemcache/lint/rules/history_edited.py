@@ -1,4 +1,43 @@
-"""What it finds: see the summary below."""
+"""An old message was changed in place.
+
+## What it finds
+
+A message that both requests have but that is not the same: another word, another letter's case, a
+result that was replaced, a block that was added or moved. This rule takes what no other explains.
+
+## Why it costs
+
+All behind the first character that differs is computed again. In a long conversation an edit of
+the first message costs the whole history.
+
+## Example
+
+```diff
+  messages/0 (user)
+- question 0: …
++ Question 0: …
+```
+
+## Use instead
+
+Send old messages as they were sent the first time: store requests rather than records from which
+messages are rendered anew. Corrections, annotations, results that came late: a message of their
+own at the end.
+
+## Limits
+
+Someone who edits a message and sends it again means to do so; that is rare and cheap, and shows
+as few occurrences.
+
+## References
+
+- tetsuo-ai/agenc-core#2147, NousResearch/hermes-agent#7988, dshakes/distil#172: old turns
+  rewritten
+- jjuraszek/pi-condense#3: on 57% of turns
+- multica-ai/multica#6008: 76% of the money for writes
+- Anthropic, *Cache diagnostics*
+- OpenAI, *Prompt caching: diagnostics*
+"""
 
 from stemcache.lint.cause import Cause, Pair
 from stemcache.lint.content_cause import content_cause

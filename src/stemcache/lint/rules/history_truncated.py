@@ -1,4 +1,46 @@
-"""What it finds: see the summary below."""
+"""Old messages were removed, or old results cut short, while later ones stayed.
+
+## What it finds
+
+Messages at the front of the history (or several in the midst of it) that are gone, with nothing
+in their place, and texts of old messages that were cut to their beginning or replaced by a mark
+such as `[truncated]`.
+
+## Why it costs
+
+All behind the first message that changed moves, so none of it can be read. A window that slides
+by one turn each turn reads nothing but tools and system prompt, for good: it saves tokens and
+costs more money, since what is left is paid in full.
+
+## Example
+
+```diff
+  messages
+- user: question 0
+- assistant: answer 0
+  user: question 1
+  assistant: answer 1
+```
+
+## Use instead
+
+Let the history grow until it has to shrink, then cut to about half of the limit, so that one
+rewriting buys many turns that only append. Cut long results before they are sent for the first
+time, at a fixed length. Where old results have to go, clear many at once.
+
+## Limits
+
+A text that the newest user message had and the replay lacks is `transient-suffix`. A summary in
+the place of what is gone is `history-compacted`.
+
+## References
+
+- QwenLM/qwen-code#8452, QwenLM/qwen-code#8464: clearing at each turn, 5.43% read against 99.90%
+- macanderson/stella#3690, yologdev/yoagent#99: old tool results aged in place
+- openclaw/openclaw#95219, openclaw/openclaw#111085: a length of cut that jitters
+- esengine/DeepSeek-Reasonix#8210: fewer tokens, ten times the money
+- Anthropic, *Prompt caching*
+"""
 
 from stemcache.lint.cause import Cause, Pair
 from stemcache.lint.content_cause import content_cause

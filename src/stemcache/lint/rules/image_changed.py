@@ -1,4 +1,41 @@
-"""What it finds: see the summary below."""
+"""An image or a file was encoded anew, replaced by a text, or left out.
+
+## What it finds
+
+An image or document that is not the one of the request before at the same place: other bytes,
+another address, a text such as a path in its stead, or nothing.
+
+## Why it costs
+
+An image counts by its bytes: encoding the same picture again gives others. All behind it is
+computed again; an image in the first message costs the history. On some providers adding or
+removing any image also drops the cached messages.
+
+## Example
+
+```diff
+  messages/0/content/1
+- image, 158,694 bytes
++ text: [image saved to disk]
+```
+
+## Use instead
+
+Encode once and keep the bytes, or use the provider's file store and send the same id; signed
+addresses change, so do not send those. Replace images by text only where the history is compacted
+anyway, or before they are sent for the first time.
+
+## Limits
+
+Whether two files show the same picture is not looked at: bytes are compared.
+
+## References
+
+- anthropics/claude-code#91705: an image replaced by a pointer, 158,694 tokens written anew
+- QwenLM/qwen-code#11627, QwenLM/qwen-code#11640: 7.85% to 99%
+- zeroclaw-labs/zeroclaw#10701, cardstack/boxel#5789
+- Anthropic, *Prompt caching*
+"""
 
 from stemcache.lint.cause import Cause, Pair
 from stemcache.lint.content_cause import content_cause

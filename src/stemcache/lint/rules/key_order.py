@@ -1,4 +1,44 @@
-"""What it finds: see the summary below."""
+"""The same values stand there with their keys in another order.
+
+## What it finds
+
+Objects with the same members in another order, in tools and their schemas or in structured
+content, and lists of required names (`required`, `dependentRequired`) with the same names in
+another order. Bodies are compared in the order of the bytes that were sent.
+
+## Why it costs
+
+Providers render tools and schemas as text in the order in which they came. Another order of keys
+is another text: the cache ends at the first key that moved, although every JSON library says that
+the two are equal.
+
+## Example
+
+```diff
+  tools/get_order/input_schema
+- {"type": "object", "properties": {"id": …, "lang": …}}
++ {"type": "object", "properties": {"lang": …, "id": …}}
+```
+
+## Use instead
+
+Use maps that keep their order (or sort keys) from where a schema is made to where it is
+serialised, and in every gateway between. Sort `required` too. Leave `enum` alone: there order is
+a hint to the model.
+
+## Limits
+
+Silent where a log's keys are not in the order that was sent: logs out of databases and many
+observability tools sort them. Order of keys around messages (`role` before `content`) is not
+rendered and no finding.
+
+## References
+
+- maximhq/bifrost#2082: $15.80 to $1.65 with an ordered map
+- github/copilot-sdk#1931, gnachman/iTerm2#687, ollama/ollama#18433: hash maps and dictionaries
+- pydantic/logfire#1930: a server that flips the order on 6% of its calls
+- Hmbown/Codewhale#2499, esengine/DeepSeek-Reasonix#2189: required names
+"""
 
 from stemcache.lint.cause import Cause, Pair
 from stemcache.lint.content_cause import content_cause

@@ -1,4 +1,42 @@
-"""What it finds: see the summary below."""
+"""A resumed or forked session rebuilt its prompt in another way.
+
+## What it finds
+
+A request that goes on from one of another session (its log names both), or whose text says that a
+session was resumed, and whose system prompt or history differs from what that session sent.
+
+## Why it costs
+
+The history is there, but rendered anew: other paths, dates, reminders, order of blocks. A fork or
+a wake-up pays for the whole conversation again instead of reading it.
+
+## Example
+
+```diff
+  session a, then its fork b
+  system
+- Scratch files: /tmp/session-a
++ Scratch files: /tmp/session-b
+  … 300,000 tokens of history
+```
+
+## Use instead
+
+Store requests as they were sent, and resume and fork from those bytes. Keep tools, system prompt,
+parameters and the key for routing of the parent. Put what is new behind the history.
+
+## Limits
+
+Needs the log to name sessions, or a text that says so; else such a change is an edit to the other
+rules. What is a clock or an id by itself is found as that.
+
+## References
+
+- anthropics/claude-code#42338, anthropics/claude-code#43657, anthropics/claude-code#67497: resume
+- anthropics/claude-code#88412, anthropics/claude-code#91971: each wake of a fork writes anew
+- anthropics/claude-code#77306, openai/codex#24704: forks
+- nicobailon/pi-subagents#1682, langchain-ai/deepagents#2907: sub-agents
+"""
 
 import re
 

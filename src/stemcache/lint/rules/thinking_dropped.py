@@ -1,4 +1,41 @@
-"""What it finds: see the summary below."""
+"""Thinking that was sent before is missing or differs when its turn is replayed.
+
+## What it finds
+
+Thinking or reasoning blocks, or text between `<think>` tags, that the request before had and this
+one has not at the same place, or the reverse.
+
+## Why it costs
+
+The block stood in an assistant's turn; without it all that follows that turn moves. Where each
+turn drops the thinking of the turn before, reading stops at the first assistant's message for
+good.
+
+## Example
+
+```diff
+  messages/1 (assistant)
+- thinking: …
+  text: I will look at the order.
+  user: …
+```
+
+## Use instead
+
+Send thinking back as it came, signature included, for as long as its turn stays in the history.
+If it is not to be sent, leave it out from the first replay on, and always. Some models drop old
+thinking themselves and keep their cache; then send it all the same.
+
+## Limits
+
+What the provider leaves out by itself is not seen in a log of requests.
+
+## References
+
+- zeroclaw-labs/zeroclaw#10786: thinking dropped on replay, a break at the first assistant's turn
+- Anthropic, *Extended thinking*
+- OpenAI, *Reasoning models*
+"""
 
 from stemcache.lint.cause import Cause, Pair
 from stemcache.lint.content_cause import content_cause

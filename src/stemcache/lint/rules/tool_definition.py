@@ -1,4 +1,41 @@
-"""What it finds: see the summary below."""
+"""A tool's description or schema differs.
+
+## What it finds
+
+A tool of the same name whose text is not the one of the request before: its description, its
+schema, a list of allowed values.
+
+## Why it costs
+
+Tools are the first part of a prompt: all behind the difference is lost, system prompt and history
+included.
+
+## Example
+
+```diff
+  tools/bash/description
+- Runs a command. Working directory: /work/a
++ Runs a command. Working directory: /work/b
+```
+
+## Use instead
+
+Write descriptions as constants. What a tool has to know of the moment belongs in the newest user
+message or in the tool's result; a list of values that changes (users, tables, agents) belongs
+behind a tool that returns it.
+
+## Limits
+
+Where what differs is a clock or an id, the finding is that one. Order of keys alone is
+`key-order`.
+
+## References
+
+- anthropics/claude-code#87137: a session's address in a description
+- openclaw/openclaw#58037, langchain-ai/deepagents#2497: definitions that are built anew
+- Anthropic, *Prompt caching*
+- OpenAI, *Prompt caching: diagnostics*
+"""
 
 from stemcache.lint.cause import Cause, Pair
 from stemcache.lint.content_cause import content_cause

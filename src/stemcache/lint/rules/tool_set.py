@@ -1,4 +1,45 @@
-"""What it finds: see the summary below."""
+"""Tools were added or are missing.
+
+## What it finds
+
+A list of tools in which one side has names that the other has not.
+
+## Why it costs
+
+Tools are the first part of a prompt, so a tool more or less loses all behind the place where it
+stands: with sorted lists the tools behind it, the system prompt and the whole history.
+
+## Example
+
+```diff
+  tools
+  get_order
++ get_weather
+  search_docs
+  system, messages …
+```
+
+## Use instead
+
+Give a session one set of tools and send all of it on every turn. To keep the model from some, say
+so with `tool_choice` or a list of allowed tools where the provider has one that does not key the
+cache, or in the newest message. Load tools that come late through deferred loading or a search
+tool. Wait for servers before the first request, and keep the definitions of one that is away for
+a moment.
+
+## Limits
+
+Tools appended behind all others still lose system prompt and history, since these stand behind
+the tools.
+
+## References
+
+- anthropics/claude-code#92033: 2,766 changes of the set, 224.4M tokens
+- anthropics/claude-code#65917, openai/codex#37351, charmbracelet/crush#1271: tools that come late
+- zeroclaw-labs/zeroclaw#10959: another set each turn, 6.7% read
+- Anthropic, *Prompt caching*
+- OpenAI, *Prompt caching: diagnostics*
+"""
 
 from stemcache.lint.cause import Cause, Pair
 from stemcache.lint.content_cause import content_cause

@@ -1,4 +1,42 @@
-"""What it finds: see the summary below."""
+"""Text was added to the newest user message and left out when it was replayed.
+
+## What it finds
+
+The request before had text at the end or at the start of its last user message (a time, a
+reminder, retrieved passages), or a block of its own in it, and this request replays that message
+without it.
+
+## Why it costs
+
+The text was put at the end of the prompt so as to break nothing. But what was written is the
+message with it, and what is asked for is the message without: reading stops in that message, so
+its other content, the answer and all later turns of that step are written again.
+
+## Example
+
+```diff
+  turn 1, last message
+  user: Where is my order? (it is 05:14)
+  turn 2, the same message
+- user: Where is my order? (it is 05:14)
++ user: Where is my order?
+  assistant: …
+```
+
+## Use instead
+
+Store what was sent, addition included, and replay that. Or put the addition into a block of its
+own behind the last cache marker, so that what was written ends before it.
+
+## Limits
+
+A user who edits the last message and sends it again looks the same where only an end was cut.
+
+## References
+
+- Mintplex-Labs/anything-llm#6399: a time added to the newest message and not stored
+- yc-software/qm#971: notes ride the user's message and are stored, so that the replay matches
+"""
 
 from stemcache.lint.cause import Cause, Pair
 from stemcache.lint.content_cause import content_cause

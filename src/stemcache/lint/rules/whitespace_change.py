@@ -1,4 +1,41 @@
-"""What it finds: see the summary below."""
+r"""The same words stand there with other blanks.
+
+## What it finds
+
+Text that is equal to the request before once white space and invisible characters (byte order
+mark, zero-width blanks) are left out: a blank at an end, another kind of line end, an empty line
+more.
+
+## Why it costs
+
+To a tokenizer white space is text. One trailing newline that is there when a message is sent and
+gone when it is replayed ends the shared prefix at that message, and all behind it is computed
+again.
+
+## Example
+
+```diff
+  user
+- "Run the tests.\n"
++ "Run the tests."
+```
+
+## Use instead
+
+Trim or normalise once, where a text is made, before it is first sent; then store and replay what
+was sent. Two places that serialise the same message must share the code that does it.
+
+## Limits
+
+White space between the JSON's own tokens is no content: providers do not see it, and neither does
+this rule.
+
+## References
+
+- anthropics/claude-code#48734: a trailing newline that differs
+- Anthropic, *Prompt caching*
+- OpenAI, *Prompt caching*
+"""
 
 from stemcache.lint.cause import Cause, Pair
 from stemcache.lint.content_cause import content_cause
