@@ -1,0 +1,167 @@
+"""Calls that have ended go in, lines come out of a thread of its own; the calls never wait.
+
+```
+submit ──► queue (bounded in calls and in bytes) ──► thread: line_of ─► Output.write
+   │ full, closed, or the thread has died                  │ disk full, file full, a mistake of ours
+   └──────────────────────► counted as lost, said on `tell` ◄
+```
+"""
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Final
+
+from stemcache.record.capture import Budget, Capture
+from stemcache.record.exchange import Exchange
+from stemcache.record.output import Output, OutputFullError
+from stemcache.record.record import Keep, Line, line_of
+from stemcache.record.scope import ScopeKey
+
+__all__ = ["Recorder", "Tally"]
+
+MOST_QUEUED: Final = 4096
+_MEMORY_BYTES = 512 * 2**20
+_BODY_BYTES = 64 * 2**20
+_MOST_FILE_BYTES = 10**10
+
+
+@dataclass(slots=True)
+class Tally:
+    """What has become of the calls so far."""
+
+    recorded: int = 0
+    recorded_bytes: int = 0
+    lost: int = 0
+    """Calls that were made and are not in the file."""
+    with_usage: int = 0
+    """Recorded calls whose answer says how much of the prompt came from the cache."""
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+
+
+class Recorder:
+    """One file and the thread that writes it. Nothing but the constructor ever raises."""
+
+    def __init__(
+        self,
+        output: Path | str,
+        *,
+        keep: Keep | None = None,
+        most_bytes: int = _MOST_FILE_BYTES,
+        most_body_bytes: int = _BODY_BYTES,
+        memory_bytes: int = _MEMORY_BYTES,
+        tell: Callable[[str], None],
+    ) -> None:
+        """Open the file. Raises UsageError where it cannot be written."""
+        path = Path(output)
+        self.path = path
+        self.tally = Tally()
+        self._keep = keep or Keep()
+        self._most_body_bytes = most_body_bytes
+        self._memory_bytes = memory_bytes
+        self._tell = tell
+        self._output = Output(path, most_bytes=most_bytes)
+        self._key = ScopeKey.beside(path)
+        if self._output.narrowed:
+            self._say(f"{path} could be read by others; it is for its owner alone now (mode 600)")
+        self._closed = False
+        self._told = 1
+        self._begin()
+
+    def capture(self) -> Capture:
+        """Room for one body."""
+        return Capture(self._most_body_bytes, self._budget)
+
+    def submit(self, exchange: Exchange) -> None:
+        """Hand over a call that has ended. Takes microseconds."""
+        try:
+            if self._pid != os.getpid():
+                self._begin()  # a fork has no threads but the one that forked
+            response = exchange.response
+            starved = exchange.request.starved or (response is not None and response.starved)
+            if self._closed:
+                self._lose(exchange, "the recorder is closed")
+            elif starved:
+                self._lose(exchange, "memory for calls that wait to be written is used up")
+            elif self._queue.qsize() >= MOST_QUEUED:
+                self._lose(exchange, f"{MOST_QUEUED} calls wait to be written already")
+            elif not self._thread.is_alive():
+                self._lose(exchange, "the thread that writes has died")
+            else:
+                self._queue.put(exchange)
+        except Exception as error:  # noqa: BLE001 - the call goes on, whatever it is
+            self._say(f"a call was not recorded ({type(error).__name__})")
+
+    def close(self, timeout_s: float = 10.0) -> Tally:
+        """Write what waits, as far as time allows, and close the file. May be called twice."""
+        if not self._closed:
+            self._closed = True
+            self._queue.put(None)
+            self._thread.join(timeout_s)
+            while True:
+                try:
+                    left = self._queue.get_nowait()
+                except Empty:
+                    break
+                if left is not None:
+                    self._lose(left, "the recorder was closed before it was written")
+            if self._thread.is_alive():
+                self.tally.lost += 1
+            else:
+                with suppress(OSError):
+                    self._output.close()
+        return self.tally
+
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        self._budget = Budget(self._memory_bytes)
+        self._queue: SimpleQueue[Exchange | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="stemcache-record", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        queue = self._queue
+        while (exchange := queue.get()) is not None:
+            try:
+                line = line_of(exchange, self._key, self._keep)
+                if line is not None:
+                    self._output.write(line.data)
+                    self._count(line)
+                exchange.release()
+            except OutputFullError:
+                self._lose(exchange, "the file has reached the size that --max-bytes allows")
+            except OSError as error:
+                self._lose(exchange, f"the file cannot be written: {error.strerror}")
+            except Exception as error:  # noqa: BLE001 - one call's record, not the others'
+                self._lose(exchange, f"a mistake of stemcache's, {type(error).__name__}")
+
+    def _count(self, line: Line) -> None:
+        tally = self.tally
+        tally.recorded += 1
+        tally.recorded_bytes += len(line.data)
+        if line.tokens is not None:
+            tally.with_usage += 1
+            tally.prompt_tokens += line.tokens.prompt
+            tally.cached_tokens += line.tokens.cached
+
+    def _lose(self, exchange: Exchange, reason: str) -> None:
+        """Count; say so at the first, the tenth, the hundredth, …"""
+        exchange.release()
+        self.tally.lost += 1
+        if self.tally.lost >= self._told:
+            self._told *= 10
+            count = "1 call was" if self.tally.lost == 1 else f"{self.tally.lost:,} calls were"
+            self._say(f"{count} not recorded so far: {reason}; calls go on")
+
+    def _say(self, message: str) -> None:
+        # Whoever listens may be slow: a full pipe behind stderr must not hold up a call.
+        threading.Thread(target=self._tell_safely, args=(message,), daemon=True).start()
+
+    def _tell_safely(self, message: str) -> None:
+        with suppress(Exception):
+            self._tell(message)
