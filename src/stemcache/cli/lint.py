@@ -16,6 +16,7 @@ from stemcache.errors import UsageError
 from stemcache.lint.baseline import baseline_text, read_baseline, without
 from stemcache.lint.bill import with_bill
 from stemcache.lint.fail_on import failures
+from stemcache.lint.figures import count_of
 from stemcache.lint.finding import Report, Severity
 from stemcache.lint.losses import with_lost_cost
 from stemcache.lint.options import Options
@@ -72,7 +73,8 @@ def lint(*, logs: tuple[str, ...], wishes: Wishes) -> None:
         click.echo(f"failed: {printable(sentence, most_characters=400)}", err=True)
     accepted = wishes.write_baseline is not None
     if accepted and not wishes.quiet:
-        told = f"wrote {len(report.findings):,} to the baseline {wishes.write_baseline}"
+        written = count_of(len(report.findings), "finding")
+        told = f"wrote {written} to the baseline {wishes.write_baseline}"
         click.echo(printable(told, most_characters=1024), err=True)
     grave = any(each.severity is not Severity.NOTE for each in report.findings) and not accepted
     if (missed or grave) and not wishes.exit_zero:

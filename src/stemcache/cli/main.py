@@ -22,6 +22,7 @@ _COMMANDS = {
     "compare": "stemcache.cli.compare",
     "lint": "stemcache.cli.lint",
     "model": "stemcache.cli.model",
+    "record": "stemcache.cli.record",
     "replay": "stemcache.cli.replay",
     "rule": "stemcache.cli.rule",
     "serve": "stemcache.cli.serve",
@@ -68,6 +69,7 @@ def stemcache() -> None:
       stemcache serve                       # the embedded model on 127.0.0.1:8000
       stemcache serve --model ./llama-3.2   # a model directory
       stemcache simulate trace.jsonl.gz     # what a cache would do with your traffic
+      stemcache lint calls.jsonl            # what breaks the prefix of your prompts, and its cost
     """
 
 

@@ -18,13 +18,15 @@ def headline(report: Report) -> str:
     if not total.calls:
         return "No calls to judge: the log holds none that could be read."
     rate = _rate(report)
+    lost = _lost(total)
     if not report.findings:
         tail = f" {rate}." if rate else ""
         if report.baselined:
             known = count_of(report.baselined, "finding")
             return f"Nothing found beyond the {known} of the baseline.{tail}"
+        if lost:
+            return f"Nothing found by the rules that are selected.{tail} {lost}, to other causes."
         return f"Nothing found: no prompt loses a prefix that it could have kept.{tail}"
-    lost = _lost(total)
     causes = count_of(len(report.findings), "finding")
     first = f"{rate}; {lost}" if rate and lost else rate or lost
     return f"{first}. {causes}." if first else f"{causes}."
