@@ -1,6 +1,7 @@
 """Prompts and rules for tests of provider caches: blocks written as short words."""
 
 from dataclasses import replace
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -119,8 +120,5 @@ def shape(*blocks: dict[str, Any], fine_tokens: int = 64, **more: Any) -> Shape:
 
 
 def _chained(chain: int, text: str) -> int:
-    value = chain ^ 0x9E3779B97F4A7C15
-    for byte in text.encode():
-        value = ((value ^ byte) * 0x100000001B3) & (2**64 - 1)
-        value ^= value >> 29
-    return value
+    data = chain.to_bytes(8, "big") + text.encode()
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "big")

@@ -22,40 +22,25 @@ Precision: where every prefix is kept, reads end at a sampled cut, so short of t
 about four fine cuts; who knows the true place refines it with `cuts.readable`.
 """
 
-from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from bisect import bisect_right
 from hashlib import blake2b
 
 from stemcache.provider.cache.candidates import Candidates, answers, candidates
-from stemcache.provider.cache.clock import State, gap_s, state, touched, ttl_number, ttl_of
+from stemcache.provider.cache.clock import gap_s, touched, ttl_number, ttl_of
 from stemcache.provider.cache.cut import Cuts, counted
 from stemcache.provider.cache.cuts import held, reach, tokens_at, wanted
 from stemcache.provider.cache.entries import Entries, Entry
+from stemcache.provider.cache.finds import Find, Finds, find_longest, longer, present
 from stemcache.provider.cache.outcome import Outcome
+from stemcache.provider.cache.written import written
 from stemcache.provider.rule import Rule
 from stemcache.provider.shape import Shape
 
 __all__ = ["Outcome", "PromptCache"]
 
+_MASK = 2**64 - 1
 _NEVER = float("-inf")
 _UNKNOWN = float("nan")
-
-
-@dataclass(frozen=True, slots=True)
-class _Find:
-    tokens: int
-    chain: int
-    position: int
-    entry: Entry
-
-
-@dataclass(frozen=True, slots=True)
-class _Finds:
-    """The longest of each state; a racing or expired one only where it is longer than the fresh."""
-
-    fresh: _Find | None = None
-    racing: _Find | None = None
-    expired: _Find | None = None
 
 
 class PromptCache:
@@ -90,7 +75,7 @@ class PromptCache:
             every = self._finds(places, behind, _salt(scope, "any"), now_s)
             routed = max(self._worth(shape, every.fresh) - read, 0)
         kept = held(rule, shape)
-        written = _written(rule, shape, kept, read)
+        writes = written(rule, shape, kept, read)
         below = 0
         if not read and not kept.everywhere and not kept.positions:
             below = _longest(shape, wanted(rule, shape))
@@ -99,8 +84,8 @@ class PromptCache:
         return Outcome(
             read_tokens=read,
             read_at=_whole(shape, own.fresh) if read else None,
-            written_tokens=sum(tokens for _, tokens in written),
-            written_by_ttl=written,
+            written_tokens=sum(tokens for _, tokens in writes),
+            written_by_ttl=writes,
             expired_tokens=expired,
             expired_gap_s=gap_s(gone.entry, now_s) if gone and now_s is not None else None,
             expired_ttl=ttl.name if ttl is not None else None,
@@ -179,7 +164,7 @@ class PromptCache:
         """Makes a unit of the longest prefix that an earlier request had too."""
         places = candidates(shape, reach(self.rule, shape))
         seen = _salt(scope, "seen")
-        common = self._present(places, seen)
+        common = present(self._entries, places, seen)
         if common and places.tokens[common - 1] >= self.rule.minimum_tokens.likely:
             for salt in salts:
                 self._touch(places.chains[common - 1] ^ salt, use, now_s)
@@ -199,56 +184,28 @@ class PromptCache:
     def _own(self, scope: str, routing: str) -> int:
         return _salt(scope, "own", routing if self._routes else "")
 
-    def _present(self, places: Candidates, salt: int) -> int:
-        """How many of the shortest candidates are there, in a set that is closed under prefix."""
-        return bisect_left(
-            places.chains, 1, key=lambda chain: 0 if chain ^ salt in self._entries else 1
-        )
-
     def _finds(
         self, places: Candidates, behind: Candidates | None, salt: int, now_s: float | None
-    ) -> _Finds:
-        count = self._present(places, salt) if self.rule.kind == "units" else len(places)
-        finds = self._longest(places, count, salt, now_s, ended=False)
+    ) -> Finds:
+        rule, entries = self.rule, self._entries
+        count = present(entries, places, salt) if rule.kind == "units" else len(places)
+        finds = find_longest(
+            rule, entries, places, count=count, salt=salt, now_s=now_s, ended=False
+        )
         if behind is None:
             return finds
-        more = self._longest(behind, len(behind), salt, now_s, ended=True)
-        return _Finds(
-            fresh=_longer(finds.fresh, more.fresh),
-            racing=_longer(finds.racing, more.racing),
-            expired=_longer(finds.expired, more.expired),
+        more = find_longest(
+            rule, entries, behind, count=len(behind), salt=salt, now_s=now_s, ended=True
         )
+        return longer(finds, more)
 
-    def _longest(
-        self, places: Candidates, count: int, salt: int, now_s: float | None, *, ended: bool
-    ) -> _Finds:
-        """Walks from the longest of the first `count` candidates down to one that is fresh."""
-        racing: _Find | None = None
-        expired: _Find | None = None
-        for index in range(count - 1, -1, -1):
-            entry = self._entries.find(places.chains[index] ^ salt)
-            if entry is None or (ended and not entry.ends_prompt):
-                continue
-            find = _Find(places.tokens[index], places.chains[index], places.positions[index], entry)
-            match state(self.rule, entry, now_s):
-                case State.FRESH:
-                    return _Finds(fresh=find, racing=racing, expired=expired)
-                case State.RACING:
-                    racing = racing or find
-                case State.EXPIRED:
-                    expired = expired or find
-        return _Finds(racing=racing, expired=expired)
-
-    def _worth(self, shape: Shape, find: _Find | None) -> int:
+    def _worth(self, shape: Shape, find: Find | None) -> int:
         if find is None:
             return 0
         tokens = find.tokens
         if self.rule.kind == "units":
             tokens = min(tokens, shape.tokens - 1)
         return counted(self.rule, tokens)
-
-
-_MASK = 2**64 - 1
 
 
 def _salt(scope: str, use: str, routing: str = "") -> int:
@@ -260,13 +217,7 @@ def _salt(scope: str, use: str, routing: str = "") -> int:
     return int.from_bytes(digest.digest(), "big")
 
 
-def _longer(one: _Find | None, other: _Find | None) -> _Find | None:
-    if one is None or other is None:
-        return one or other
-    return other if other.tokens > one.tokens else one
-
-
-def _whole(shape: Shape, find: _Find | None) -> int | None:
+def _whole(shape: Shape, find: Find | None) -> int | None:
     if find is None:
         return None
     if find.position >= 0:
@@ -279,24 +230,6 @@ def _longest(shape: Shape, cuts: Cuts) -> int:
     if cuts.everywhere:
         return shape.tokens
     return tokens_at(shape, cuts.positions[-1]) if cuts.positions else 0
-
-
-def _written(rule: Rule, shape: Shape, kept: Cuts, read: int) -> tuple[tuple[str, int], ...]:
-    """Each stretch between two kept cuts has the lifetime of the cut that ends it."""
-    by_name: dict[str, int] = {}
-    done = read
-    ends = (
-        [(counted(rule, shape.tokens), None)]
-        if kept.everywhere
-        else [(tokens_at(shape, cut), shape.positions[cut].mark) for cut in kept.positions]
-    )
-    for tokens, mark in ends:
-        if tokens > done:
-            ttl = ttl_of(rule, ttl_number(rule, mark or shape.automatic))
-            name = ttl.name if ttl is not None else ""
-            by_name[name] = by_name.get(name, 0) + tokens - done
-            done = tokens
-    return tuple(by_name.items())
 
 
 def _object(rule: Rule, shape: Shape) -> Outcome:
