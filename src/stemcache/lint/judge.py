@@ -113,7 +113,6 @@ def judge(
             case.shape,
             parent_marks=case.parent.marks,
             held=case.parent.held,
-            aligned=case.divergence.aligned,
             ladder=ladder,
             read_tokens=read_tokens,
         )

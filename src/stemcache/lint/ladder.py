@@ -12,6 +12,8 @@ charged in prefix order and no token twice.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
 
 from stemcache.lint.keys import KeyChange
 from stemcache.lint.scale import Scale
@@ -20,7 +22,9 @@ from stemcache.provider.rule import Rule
 from stemcache.provider.shape import Shape
 from stemcache.trace.divergence.change import Change, ChangeKind, Divergence
 
-__all__ = ["Ladder", "Step", "climb", "steps_of"]
+__all__ = ["Alignment", "Ladder", "Step", "alignment", "climb", "steps_of"]
+
+_IN_PLACE = frozenset({ChangeKind.EDITED, ChangeKind.EXTENDED, ChangeKind.KEY_ORDER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,15 @@ class Ladder:
     """The same without regard to the rule's minimum and unit."""
     within: tuple[int, ...]
     """For each span of the child, tokens up to its end that the parent has too."""
+    aligned: tuple[int, ...]
+    """For each span of the child the parent's span that it is, or was before an edit, or -1."""
+
+
+class Alignment(NamedTuple):
+    """One span of the child beside the parent."""
+
+    parent_span: int
+    shared_bytes: int
 
 
 def steps_of(
@@ -94,20 +107,19 @@ def climb(
     scale: Scale,
 ) -> Ladder:
     """O((spans + steps) · steps). `parent_held` numbers the parent's spans."""
-    shared_bytes = _shared_by_span(divergence, span_bytes, parent_span_bytes)
-    within = tuple(scale.tokens(shared) for shared in shared_bytes)
-    shared_tokens = scale.tokens(divergence.shared_bytes)
+    aligned = alignment(divergence, span_bytes, parent_span_bytes)
+    within = tuple(map(scale.tokens, accumulate(one.shared_bytes for one in aligned)))
+    shared_bytes = sum(one.shared_bytes for one in aligned)
     if parent_held.everywhere:
-        extents = [step.shared_before for step in steps] + [divergence.shared_bytes]
+        shared_bytes = max(shared_bytes, divergence.shared_bytes)
+    shared_tokens = scale.tokens(shared_bytes)
+    if parent_held.everywhere:
+        extents = [step.shared_before for step in steps] + [shared_bytes]
         found = [_floored(rule, scale.tokens(extent)) for extent in extents]
     else:
         held = set(parent_held.positions)
         reached = set(reach(rule, child).positions)
-        findable = [
-            i
-            for i, parent_span in enumerate(divergence.aligned)
-            if parent_span in held and i in reached
-        ]
+        findable = [i for i, one in enumerate(aligned) if one.parent_span in held and i in reached]
         limits = [step.span for step in steps] + [len(within)]
         found = [
             max((_floored(rule, within[i]) for i in findable if i < limit), default=0)
@@ -117,25 +129,43 @@ def climb(
     for tokens in found:
         levels.append(max(tokens, levels[-1]) if levels else tokens)
     top = max(levels[-1], _floored(rule, shared_tokens))
-    return Ladder(tuple(levels), top, shared_tokens, within)
+    return Ladder(
+        tuple(levels), top, shared_tokens, within, tuple(one.parent_span for one in aligned)
+    )
 
 
-def _shared_by_span(
+def alignment(
     divergence: Divergence, span_bytes: Sequence[int], parent_span_bytes: Sequence[int]
-) -> list[int]:
-    """Running shared bytes at the end of each span."""
-    unshared = dict.fromkeys(range(len(span_bytes)), 0)
+) -> tuple[Alignment, ...]:
+    """For each span of the child the parent's that it is or was, and the bytes they share."""
+    edited: dict[int, tuple[int, int]] = {}
+    moved: dict[int, int] = {}
     for change in divergence.changes:
-        if change.kind in {ChangeKind.EDITED, ChangeKind.KEY_ORDER} and change.after:
-            unshared[change.after_index] += len(change.new.encode("utf-8", "surrogatepass"))
-    total = 0
-    running = []
+        if change.kind is ChangeKind.REORDERED and len(change.before) == len(change.after):
+            # In the parent's order they would be the parent's, one for one.
+            for i in range(len(change.after)):
+                moved[change.after_index + i] = change.before_index + i
+        if change.kind in _IN_PLACE and len(change.before) == len(change.after) == 1:
+            other = len(change.new.encode("utf-8", "surrogatepass"))
+            _, so_far = edited.get(change.after_index, (0, 0))
+            edited[change.after_index] = change.before_index, so_far + other
+    found = []
     for i, own in enumerate(span_bytes):
+        if i in moved:
+            found.append(Alignment(moved[i], own))
+            continue
         parent_span = divergence.aligned[i] if i < len(divergence.aligned) else -1
-        if parent_span >= 0:
-            total += max(0, min(own - unshared[i], parent_span_bytes[parent_span]))
-        running.append(min(total, divergence.shared_bytes))
-    return running
+        other = 0
+        if i in edited:
+            before, other = edited[i]
+            # A span of which most is other text is another span.
+            parent_span = before if 2 * other <= own else parent_span
+        if parent_span < 0:
+            found.append(Alignment(-1, 0))
+        else:
+            shared = min(own - other, parent_span_bytes[parent_span])
+            found.append(Alignment(parent_span, max(0, shared)))
+    return tuple(found)
 
 
 def _floored(rule: Rule, tokens: int) -> int:

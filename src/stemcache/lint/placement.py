@@ -35,7 +35,6 @@ def misplaced(
     *,
     parent_marks: Sequence[int],
     held: Cuts,
-    aligned: Sequence[int],
     ladder: Ladder,
     read_tokens: int,
 ) -> Misplaced | None:
@@ -44,6 +43,7 @@ def misplaced(
     `parent_marks` and `held` number the parent's positions that it marked, and at which it left
     something.
     """
+    aligned = ladder.aligned
     shared = [i for i, parent_span in enumerate(aligned) if parent_span >= 0]
     if not shared:
         return None
@@ -65,11 +65,7 @@ def misplaced(
     if rule.kind == "markers" and not marks:
         return Misplaced("no-marker", last, lost, "nothing is marked, so nothing is kept")
     left = [
-        i
-        for i in shared
-        if not held.everywhere
-        and aligned[i] in held.positions
-        and ladder.within[i] > ladder.levels[-1]
+        i for i in shared if aligned[i] in held.positions and ladder.within[i] > ladder.levels[-1]
     ]
     if left:
         return _unreached(marks, left[-1], lost, rule)

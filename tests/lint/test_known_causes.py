@@ -1,0 +1,265 @@
+"""Two requests and what stands between them: the cause that is found, and where."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from stemcache.lint.finding import Severity
+from tests.lint.logs import anthropic, chat, kinds, lint, prose
+
+Body = dict[str, Any]
+
+
+def _pair(make: Callable[..., Body], change: Callable[[Body], None]) -> list[Body]:
+    parent, child = make(3), make(4)
+    change(child)
+    return [parent, child]
+
+
+@pytest.mark.parametrize("make", [anthropic, chat])
+def test_chat_that_only_grows_has_no_findings(make: Callable[..., Body]):
+    """Turns that are appended to an unchanged history are read from the cache."""
+    report = lint([make(turns) for turns in (1, 2, 3, 4, 5)])
+    assert kinds(report) == []
+    assert report.total.hit_rate is not None
+    assert report.total.hit_rate > 0.7
+
+
+def test_parameters_that_key_nothing_are_no_fault():
+    """Temperature, metadata and the length of the answer may differ."""
+
+    def change(body: Body) -> None:
+        body.update(max_tokens=2_048, temperature=0.3, metadata={"user_id": "u2"})
+
+    assert kinds(lint(_pair(anthropic, change))) == []
+
+
+CLOCKS = ("It is 2026-11-30T09:15:02Z.\n", "It is 2026-11-30T09:16:40Z.\n")
+
+
+def test_clock_at_the_head_of_the_system_prompt():
+    """The time of the request is named with the character at which it begins to differ."""
+    bodies = [anthropic(turns) for turns in (3, 4)]
+    for body, clock in zip(bodies, CLOCKS, strict=True):
+        body["system"][0]["text"] = clock + body["system"][0]["text"]
+    assert kinds(lint(bodies)) == [("clock", "/system/0/text", 21)]
+
+
+def test_clock_at_the_head_of_a_chat():
+    """The same in a body whose system prompt is a message."""
+    bodies = [chat(turns) for turns in (3, 4)]
+    for body, clock in zip(bodies, CLOCKS, strict=True):
+        body["messages"][0]["content"] = clock + body["messages"][0]["content"]
+    assert kinds(lint(bodies)) == [("clock", "/messages/0/content", 21)]
+
+
+def test_tools_in_another_order():
+    """All behind the first tool that moved is lost."""
+
+    def change(body: Body) -> None:
+        body["tools"].reverse()
+
+    report = lint(_pair(anthropic, change))
+    assert kinds(report) == [("tool-order", "/tools/0", None)]
+
+
+def test_keys_of_a_schema_in_another_order():
+    """Providers render a tool's keys in the order that was sent."""
+
+    def change(body: Body) -> None:
+        schema = body["tools"][1]["input_schema"]["properties"]
+        body["tools"][1]["input_schema"]["properties"] = dict(reversed(schema.items()))
+
+    report = lint(_pair(anthropic, change))
+    assert kinds(report) == [("key-order", "/tools/1/input_schema/properties", None)]
+
+
+def test_head_of_the_history_is_dropped():
+    """A window over the history loses all of it at every step."""
+    parent, child = anthropic(6), anthropic(7)
+    del child["messages"][:2]
+    assert kinds(lint([parent, child])) == [("history-truncated", "/messages/0", None)]
+    parent, child = chat(6), chat(7)
+    del child["messages"][1:3]
+    assert kinds(lint([parent, child])) == [("history-truncated", "/messages/1", None)]
+
+
+def test_old_message_is_edited():
+    """One letter of the first question costs the whole history."""
+
+    def change(body: Body) -> None:
+        block = body["messages"][0]["content"][0]
+        block["text"] = "Q" + block["text"][1:]
+
+    report = lint(_pair(anthropic, change))
+    assert kinds(report) == [("history-edited", "/messages/0/content/0/text", 0)]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("tool_choice", {"type": "any"}),
+        ("thinking", {"type": "enabled", "budget_tokens": 2_000}),
+    ],
+)
+def test_parameter_that_keys_the_messages(name: str, value: object):
+    """A parameter that was not there before loses the history, and not the system prompt."""
+
+    def change(body: Body) -> None:
+        body[name] = value
+
+    report = lint(_pair(anthropic, change))
+    assert kinds(report) == [(f"parameter:{name}", f"/{name}", None)]
+    assert 0 < report.findings[0].lost_tokens < 1_500
+
+
+def test_other_model_loses_everything():
+    """A model's cache is its own."""
+
+    def change(body: Body) -> None:
+        body["model"] = "claude-sonnet-5"
+
+    report = lint(_pair(anthropic, change))
+    assert kinds(report) == [("parameter:model", "/model", None)]
+    assert report.findings[0].lost_tokens > 5_000
+
+
+def _tool_turns(count: int) -> list[Body]:
+    turns: list[Body] = []
+    for i in range(count):
+        call = {"type": "tool_use", "id": f"t{i}", "name": "tool_0", "input": {"query": f"q{i}"}}
+        result = {"type": "tool_result", "tool_use_id": f"t{i}", "content": prose(20, i)}
+        turns += [
+            {"role": "assistant", "content": [call]},
+            {"role": "user", "content": [result]},
+        ]
+    return turns
+
+
+def test_marker_that_cannot_see_the_last_one():
+    """Twenty-four blocks between two markers are more than it looks back over."""
+    parent = anthropic(3)
+    child = copy.deepcopy(parent)
+    child["messages"][-1]["content"][-1].pop("cache_control")
+    child["messages"] += _tool_turns(12)
+    child["messages"][-1]["content"][-1]["cache_control"] = {"type": "ephemeral"}
+    report = lint([parent, child])
+    assert kinds(report) == [("look-back", "/messages/28/content/0", None)]
+
+
+def test_marker_within_reach_is_no_fault():
+    """Eight blocks are fewer than it looks back over."""
+    parent = anthropic(3)
+    child = copy.deepcopy(parent)
+    child["messages"][-1]["content"][-1].pop("cache_control")
+    child["messages"] += _tool_turns(4)
+    child["messages"][-1]["content"][-1]["cache_control"] = {"type": "ephemeral"}
+    assert kinds(lint([parent, child])) == []
+
+
+def test_marker_behind_the_question():
+    """What is written ends with what is never sent again."""
+    bodies = []
+    for turn in range(4):
+        body = anthropic(1)
+        body["system"][0].pop("cache_control")
+        question = {"type": "text", "text": f"doc question {turn}: {prose(25, turn + 9)}"}
+        body["messages"] = [
+            {"role": "user", "content": [{**question, "cache_control": {"type": "ephemeral"}}]}
+        ]
+        bodies.append(body)
+    report = lint(bodies)
+    assert kinds(report) == [("marker-placement", "/messages/0/content/0", None)]
+    assert report.findings[0].count == 3
+
+
+def test_no_marker_at_all():
+    """A provider that needs markers keeps nothing without one."""
+    bodies = []
+    for turns in (1, 2, 3):
+        body = anthropic(turns)
+        body["system"][0].pop("cache_control")
+        body["messages"][-1]["content"][-1].pop("cache_control")
+        bodies.append(body)
+    report = lint(bodies)
+    assert [kind for kind, _, _ in kinds(report)] == ["no-marker"]
+    assert report.findings[0].count == 2
+
+
+def test_shorter_time_to_live_before_a_longer_one():
+    """The API answers with a 400, so it is an error and nothing else is said."""
+    bodies = [anthropic(3), anthropic(4)]
+    for body in bodies:
+        body["system"][0]["cache_control"]["ttl"] = "5m"
+        body["messages"][-1]["content"][-1]["cache_control"]["ttl"] = "1h"
+    report = lint(bodies)
+    assert [(f.kind, f.severity, f.count) for f in report.findings] == [
+        ("ttl-order", Severity.ERROR, 2)
+    ]
+
+
+def test_five_markers():
+    """One more than the API takes."""
+    body = anthropic(3)
+    for one in body["tools"]:
+        one["cache_control"] = {"type": "ephemeral"}
+    report = lint([body])
+    assert [finding.kind for finding in report.findings] == ["too-many-markers"]
+
+
+@pytest.mark.parametrize("make", [anthropic, chat])
+def test_prompt_below_the_minimum(make: Callable[..., Body]):
+    """A prompt of a few words is never kept, whatever marks it."""
+    bodies = []
+    for _ in range(2):
+        body = make(1, system="You are helpful.")
+        body["tools"] = []
+        text = body["messages"][-1]["content"]
+        if isinstance(text, list):
+            text[0]["text"] = "hi"
+        else:
+            body["messages"][-1]["content"] = "hi"
+        bodies.append(body)
+    report = lint(bodies)
+    assert [finding.kind for finding in report.findings] == ["below-minimum"]
+
+
+def test_request_specific_line_in_front_of_a_corpus():
+    """Prompts that share all but their first line are paired, and the line is named."""
+    corpus = prose(20_000, 3)
+    bodies = [
+        {
+            "model": "gpt-5.5",
+            "messages": [
+                {
+                    "role": "user",
+                    "content": f"[2026-11-30T09:{turn:02}:11Z] request\n\n{corpus}\n\n"
+                    f"{prose(20, turn)}",
+                }
+            ],
+        }
+        for turn in range(10, 30)
+    ]
+    report = lint(bodies)
+    assert kinds(report) == [("clock", "/messages/0/content", 16)]
+    finding = report.findings[0]
+    assert finding.count == 19
+    assert finding.share is not None
+    assert finding.share > 0.7
+
+
+def test_stacked_causes_share_the_loss():
+    """A clock and an edited message are each charged what stands behind them, once."""
+    bodies = [anthropic(turns) for turns in (3, 4)]
+    for body, clock in zip(bodies, CLOCKS, strict=True):
+        body["system"][0]["text"] = clock + body["system"][0]["text"]
+    block = bodies[1]["messages"][0]["content"][0]
+    block["text"] = "Q" + block["text"][1:]
+    report = lint(bodies)
+    assert {kind for kind, _, _ in kinds(report)} == {"clock", "history-edited"}
+    alone = lint(_pair(anthropic, lambda body: None))
+    assert alone.total.read_tokens is not None
+    lost = sum(finding.lost_tokens for finding in report.findings)
+    assert lost == pytest.approx(alone.total.read_tokens, rel=0.02)
