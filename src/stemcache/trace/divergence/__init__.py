@@ -1,1 +1,1 @@
-"""Where a request departs from its parent: changes in the provider's order, with what lies behind."""
+"""Where a request departs from its parent: what changed, and what is shared behind it."""

@@ -1,0 +1,141 @@
+"""The parent of a request: the earlier, answered one that shares most content with it.
+
+```
+sketch ─► units, with the scope mixed in ─► table: who had them, rarest first ─► candidates
+                                                                                     │
+                      Parent ◄── most shared bytes ◄── counted over all units ◄──────┘
+```
+Content is compared wherever it stands, so a first line that differs hides nothing. A unit that
+everybody has says nothing of who is whose parent: candidates are those that had the rarest ones.
+
+Memory is bounded by construction: 44 bytes a unit of the table, 64 MiB for the units of the latest
+calls, 24 bytes a call; about 115 MB with the defaults once all of it is in use, and a new index
+takes almost none.
+
+Cost of `find`: 0.2 to 0.5 ms for 100 units, 1 to 3 ms for 1,000; of `add` a tenth of that.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+
+from stemcache.trace.parents.kept import Content, KeptCalls
+from stemcache.trace.parents.table import Seen, UnitTable
+from stemcache.trace.spans.sketch import Sketch
+
+__all__ = ["Parent", "ParentIndex"]
+
+_KEPT_BYTES = 64 * 2**20
+_CANDIDATES = 16
+"""So many are compared unit by unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """An earlier call."""
+
+    number: int
+    """What `add` gave for it."""
+    shared_bytes: int
+    overlap: float
+    """Shared bytes over the bytes of the smaller one of the two requests."""
+
+
+class ParentIndex:
+    """Earlier calls by their content. Not for threads.
+
+    Below an `overlap` of 0.25 there is no parent: two long chats under one short system prompt have
+    nothing to do with each other, while a question about a long document goes on from any other
+    question about it.
+    """
+
+    def __init__(
+        self,
+        *,
+        most_calls: int = 200_000,
+        most_units: int = 2**20,
+        overlap: float = 0.25,
+        kept_bytes: int = _KEPT_BYTES,
+    ) -> None:
+        self._overlap = overlap
+        self._table = UnitTable(most_units)
+        self._kept = KeptCalls(most_calls=most_calls, most_bytes=kept_bytes)
+
+    def add(self, sketch: Sketch, *, scope: str, answered_s: float | None) -> int:
+        """Remember a call that was answered; its number, counted from 0 over all scopes.
+
+        `answered_s` is when its content could first be read from a cache, None if unknown.
+        """
+        content = _content(sketch, scope)
+        number = self._kept.add(content, answered_s)
+        self._table.add(content.units, number)
+        return number
+
+    def find(
+        self, sketch: Sketch, *, scope: str, now_s: float | None, previous: int | None = None
+    ) -> Parent | None:
+        """The parent of a request sent at `now_s`, None where no call shares enough with it.
+
+        Of calls that share as much, `previous` goes first, the call that the request itself names;
+        then the one with least content that the request does not have; then the latest.
+        """
+        content = _content(sketch, scope)
+        found: list[tuple[int, bool, bool, int, int]] = []
+        for number in self._candidates(content, now_s, previous):
+            other = self._kept.content(number)
+            shared = content.shared_bytes(other)
+            if shared:
+                goes_on = other.last != content.last and content.has(other.last)
+                own = other.content_bytes - shared
+                found.append((shared, number == previous, goes_on, -own, number))
+        if not found:
+            return None
+        most = max(found)[0]
+        shared, _, _, own, number = max(
+            found, key=lambda each: (each[2] and 2 * each[0] >= most, *each)
+        )
+        overlap = shared / min(content.content_bytes, shared - own)
+        return Parent(number, shared, overlap) if overlap >= self._overlap else None
+
+    def _candidates(
+        self, content: Content, now_s: float | None, previous: int | None
+    ) -> Iterator[int]:
+        seen = self._table.find(content.units)
+        found = 0
+        if previous is not None and self._usable(previous, now_s):
+            yield previous
+        for number in _by_weight(seen, content.unit_bytes[seen.at]):
+            if number != previous and self._usable(number, now_s):
+                yield number
+                found += 1
+                if found == _CANDIDATES:
+                    return
+
+    def _usable(self, number: int, now_s: float | None) -> bool:
+        return self._kept.holds(number) and self._kept.answered_before(number, now_s)
+
+
+def _by_weight(seen: Seen, unit_bytes: npt.NDArray[np.uint32]) -> Iterator[int]:
+    """Calls, those first that share most bytes, a byte counting less the more calls have it."""
+    if not len(seen.at):
+        return
+    weights = np.repeat(unit_bytes / seen.counts, seen.calls.shape[1])
+    calls = seen.calls.ravel()
+    known = calls >= 0
+    numbers, which = np.unique(calls[known], return_inverse=True)
+    scores = np.bincount(which, weights[known])
+    for i in np.lexsort((-numbers, -scores)):
+        yield int(numbers[i])
+
+
+def _content(sketch: Sketch, scope: str) -> Content:
+    """Each unit once, rising, with all its bytes. Scopes never have a unit in common."""
+    salt = blake2b(scope.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    mixed = sketch.units ^ np.uint64(int.from_bytes(salt, "little"))
+    units, which = np.unique(mixed, return_inverse=True)
+    sizes = np.bincount(which, sketch.unit_bytes, len(units)).astype(np.uint32)
+    last = int(mixed[-1]) if len(mixed) else None
+    return Content(units, sizes, int(sketch.unit_bytes.sum(dtype=np.int64)), last)
