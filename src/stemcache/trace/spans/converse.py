@@ -44,11 +44,14 @@ def converse_parts(body: Mapping[str, Any]) -> Parts:
         drafts = _drafts(tools, "/toolConfig/tools", "", SpanKind.TOOL, stray)
         spans[Section.TOOLS] = list(finished(Section.TOOLS, -1, drafts))
     if isinstance(system, str):
-        system = [{"text": system}]
-    if isinstance(system, list):
-        taken.add("system")
+        drafts = [Draft("/system", "/system", "system", SpanKind.TEXT, system, system)]
+    elif isinstance(system, list):
         drafts = _drafts(system, "/system", "system", SpanKind.OTHER, stray)
-        spans[Section.SYSTEM] = list(finished(Section.SYSTEM, -1, drafts))
+    else:
+        drafts = []
+    if isinstance(system, str | list):
+        taken.add("system")
+    spans[Section.SYSTEM] = list(finished(Section.SYSTEM, -1, drafts))
     found: list[Span] = []
     for i, message in enumerate(messages):
         here = f"/messages/{i}"
