@@ -1,4 +1,4 @@
-"""Whether an entry is there at a moment, and what using it does to its clock.
+"""Whether an entry is there at a moment.
 
 ```
 start of writing                  readable            start of reading        low      high
@@ -10,14 +10,13 @@ one that looks. What is not known is never held against an entry: without times 
 nothing races.
 """
 
-import math
 from enum import Enum
 
 from stemcache.provider.cache.entries import Entry
 from stemcache.provider.rule import Rule, Ttl
 from stemcache.provider.shape import Mark
 
-__all__ = ["State", "gap_s", "state", "touched", "ttl_number", "ttl_of"]
+__all__ = ["State", "gap_s", "state", "ttl_number", "ttl_of"]
 
 _MOST_TTLS = 127
 
@@ -57,24 +56,3 @@ def state(rule: Rule, entry: Entry, now_s: float | None) -> State:
     if ttl is not None and gap_s(entry, now_s) > ttl.high_s:
         return State.EXPIRED
     return State.RACING if now_s < entry.readable_s else State.FRESH
-
-
-def touched(rule: Rule, entry: Entry | None, use: Entry, now_s: float | None) -> Entry:
-    """The entry after a request used or wrote its prefix at `now_s`.
-
-    `use` is what it would be if that request alone had made it.
-    """
-    if entry is None:
-        return use
-    was = state(rule, entry, now_s)
-    if was is State.EXPIRED:
-        return use
-    started_s = entry.started_s
-    if rule.refreshed_by_reads or was is State.RACING:
-        started_s = use.started_s if math.isnan(started_s) else max(use.started_s, started_s)
-    return Entry(
-        started_s=started_s,
-        readable_s=min(entry.readable_s, use.readable_s),
-        ttl=entry.ttl,
-        ends_prompt=entry.ends_prompt or use.ends_prompt,
-    )

@@ -7,7 +7,7 @@
             readable [ … ]      │   │ …              ├──► gone
             flags    [ … ]      │   └────────────────┘
             ────────────────────┘
-   find ──► young, then old. A put of what stands in old moves it to young.
+   find ──► young, then old. Using or putting what stands in old moves it to young.
 ```
 Nothing is ever scanned. An entry takes about 120 bytes: a number as key, one as slot, two times and
 a byte. At most `most_entries` are held, and at least half as many of the latest. An entry that
@@ -18,11 +18,14 @@ nothing is known against.
 """
 
 from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 __all__ = ["Entries", "Entry"]
 
 _ENDS_PROMPT = 0x80
+_TTL = 0x7F
+_UNKNOWN = float("nan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class _Generation:
         return Entry(
             started_s=self.started[slot],
             readable_s=self.readable[slot],
-            ttl=flags & ~_ENDS_PROMPT,
+            ttl=flags & _TTL,
             ends_prompt=bool(flags & _ENDS_PROMPT),
         )
 
@@ -101,3 +104,42 @@ class Entries:
             self._old = self._young
             self._young = _Generation()
         self._young.set(key, entry)
+
+    def use(
+        self,
+        keys: Iterable[int],
+        made: Entry,
+        *,
+        now_s: float | None,
+        lasts_s: Sequence[float],
+        refreshes: bool,
+    ) -> None:
+        """A request that starts at `now_s` writes or reads these entries.
+
+        `made` is what an entry is that was not there or has expired, `lasts_s` the lifetimes by
+        number. One that is there keeps its lifetime and the earlier of both readable times; its
+        clock starts anew where reads refresh, and where it was still being written, since then it
+        is written twice. One loop without calls, for there are hundreds of keys a request.
+        """
+        now = _UNKNOWN if now_s is None else now_s  # comparisons with it are false
+        flag = _ENDS_PROMPT if made.ends_prompt else 0
+        for key in keys:
+            young = self._young
+            slot = young.slots.get(key)
+            if slot is None:
+                entry = self._old.get(key)
+                self.put(key, made if entry is None else entry)
+                if entry is None:
+                    continue
+                young = self._young
+                slot = young.slots[key]
+            started_s = young.started[slot]
+            readable_s = young.readable[slot]
+            if now - started_s > lasts_s[young.flags[slot] & _TTL]:
+                young.set(key, made)
+                continue
+            if (refreshes or now < readable_s) and not started_s > made.started_s:
+                young.started[slot] = made.started_s
+            if made.readable_s < readable_s:
+                young.readable[slot] = made.readable_s
+            young.flags[slot] |= flag

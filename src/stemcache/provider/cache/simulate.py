@@ -23,10 +23,11 @@ about four fine cuts; who knows the true place refines it with `cuts.readable`.
 """
 
 from bisect import bisect_right
+from dataclasses import replace
 from hashlib import blake2b
 
 from stemcache.provider.cache.candidates import Candidates, answers, candidates
-from stemcache.provider.cache.clock import gap_s, touched, ttl_number, ttl_of
+from stemcache.provider.cache.clock import gap_s, ttl_number, ttl_of
 from stemcache.provider.cache.cut import Cuts, counted
 from stemcache.provider.cache.cuts import held, reach, tokens_at, wanted
 from stemcache.provider.cache.entries import Entries, Entry
@@ -50,6 +51,7 @@ class PromptCache:
         self.rule = rule
         self._entries = Entries(most_entries=most_entries)
         self._routes = bool(rule.routing_fields)
+        self._lasts_s = [ttl.high_s for ttl in rule.ttls] or [float("inf")]
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -116,7 +118,7 @@ class PromptCache:
         if not shape.positions or rule.kind in {"objects", "usage-only"}:
             return
         readable = readable_s if readable_s is not None else answered_s
-        use = Entry(
+        made = Entry(
             started_s=_UNKNOWN if now_s is None else now_s,
             readable_s=_NEVER if readable is None else readable,
             ttl=ttl_number(rule, shape.automatic),
@@ -126,60 +128,45 @@ class PromptCache:
         if self._routes:
             salts.append(_salt(scope, "any"))
         kept = held(rule, shape)
-        for salt in salts:
-            if outcome.read_chain is not None:
-                self._touch(outcome.read_chain ^ salt, use, now_s)
-            if kept.everywhere:
-                self._keep_all(shape, salt, use, now_s)
-            else:
-                self._keep_some(shape, kept, salt, use, now_s)
+        chains = [] if outcome.read_chain is None else [outcome.read_chain]
         if rule.kind == "persisted-units":
-            self._keep_common(shape, scope, salts, use, now_s)
-
-    def _keep_all(self, shape: Shape, salt: int, use: Entry, now_s: float | None) -> None:
-        places = candidates(shape, reach(self.rule, shape))
-        end = shape.positions[-1].chain & _MASK
-        for chain in reversed(places.chains):
-            self._touch(chain ^ salt, self._ended(shape, use) if chain == end else use, now_s)
-
-    def _keep_some(
-        self, shape: Shape, kept: Cuts, salt: int, use: Entry, now_s: float | None
-    ) -> None:
-        last = len(shape.positions) - 1
+            chains += self._common(shape, _salt(scope, "seen"), made)
+        if kept.everywhere:
+            # Longest first, so that it is also forgotten first.
+            chains += reversed(candidates(shape, reach(rule, shape)).chains)
+        self._use(chains, salts, made, now_s)
         for index in kept.positions:
             place = shape.positions[index]
-            one = Entry(
-                started_s=use.started_s,
-                readable_s=use.readable_s,
-                ttl=ttl_number(self.rule, place.mark or shape.automatic),
-                ends_prompt=False,
+            number = ttl_number(rule, place.mark or shape.automatic)
+            self._use([place.chain & _MASK], salts, replace(made, ttl=number), now_s)
+        last = len(shape.positions) - 1
+        if (
+            rule.keeps_answer
+            and shape.output_tokens
+            and (kept.everywhere or last in kept.positions)
+        ):
+            ended = replace(made, ends_prompt=True)
+            self._use([shape.positions[last].chain & _MASK], salts, ended, now_s)
+
+    def _use(self, chains: list[int], salts: list[int], made: Entry, now_s: float | None) -> None:
+        for salt in salts:
+            self._entries.use(
+                (chain ^ salt for chain in chains),
+                made,
+                now_s=now_s,
+                lasts_s=self._lasts_s,
+                refreshes=self.rule.refreshed_by_reads,
             )
-            if index == last:
-                one = self._ended(shape, one)
-            self._touch((place.chain & _MASK) ^ salt, one, now_s)
 
-    def _keep_common(
-        self, shape: Shape, scope: str, salts: list[int], use: Entry, now_s: float | None
-    ) -> None:
-        """Makes a unit of the longest prefix that an earlier request had too."""
+    def _common(self, shape: Shape, seen: int, made: Entry) -> list[int]:
+        """The chain of the longest prefix that an earlier request had too; notes this one's."""
         places = candidates(shape, reach(self.rule, shape))
-        seen = _salt(scope, "seen")
         common = present(self._entries, places, seen)
-        if common and places.tokens[common - 1] >= self.rule.minimum_tokens.likely:
-            for salt in salts:
-                self._touch(places.chains[common - 1] ^ salt, use, now_s)
         for chain in reversed(places.chains):
-            self._entries.put(chain ^ seen, use)
-
-    def _ended(self, shape: Shape, use: Entry) -> Entry:
-        if not self.rule.keeps_answer or not shape.output_tokens:
-            return use
-        return Entry(
-            started_s=use.started_s, readable_s=use.readable_s, ttl=use.ttl, ends_prompt=True
-        )
-
-    def _touch(self, key: int, use: Entry, now_s: float | None) -> None:
-        self._entries.put(key, touched(self.rule, self._entries.find(key), use, now_s))
+            self._entries.put(chain ^ seen, made)
+        if not common or places.tokens[common - 1] < self.rule.minimum_tokens.likely:
+            return []
+        return [places.chains[common - 1]]
 
     def _own(self, scope: str, routing: str) -> int:
         return _salt(scope, "own", routing if self._routes else "")
