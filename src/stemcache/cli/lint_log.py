@@ -44,5 +44,5 @@ class LintLog:
         if problems.total:
             first = "; ".join(map(str, problems.examples[:3]))
             more = problems.total - min(3, len(problems.examples))
-            found.append(f"Not read: {first}" + (f"; and {more:,} more" if more else ""))
+            found.append(f"not read: {first}" + (f"; and {more:,} more" if more else ""))
         return tuple(found)

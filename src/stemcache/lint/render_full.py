@@ -125,11 +125,12 @@ def _weight(screen: _Screen, finding: Finding) -> Iterator[str]:
 
 
 def _examples(screen: _Screen, finding: Finding, *, show_text: bool) -> Iterator[str]:
+    file = finding.location.file
     for example in finding.examples:
-        against = f" against {_line(example.parent)}" if example.parent else ""
+        against = f" against {_line(example.parent, file)}" if example.parent else ""
         behind = "".join(f"  {each}" for each in loss(example))
         yield screen.line(
-            ("    ", ""), (_where(example.location), ""), (against, ""), (behind, "dim")
+            ("    ", ""), (_where(example.location, file), ""), (against, ""), (behind, "dim")
         )
         if example.old or example.new:
             yield from _changed(screen, example.old, example.new)
@@ -143,10 +144,13 @@ def _changed(screen: _Screen, old: str, new: str) -> Iterator[str]:
         yield from screen.wrapped(shown, indent=8, label=f"      {sign}", style=style)
 
 
-def _where(location: Location) -> str:
+def _where(location: Location, known_file: str = "") -> str:
     spot = place(location)
-    return f"{_line(location)} {spot}" if spot else _line(location)
+    line = _line(location, known_file)
+    return f"{line} {spot}" if spot else line
 
 
-def _line(location: Location) -> str:
+def _line(location: Location, known_file: str = "") -> str:
+    if location.file == known_file:
+        return f"line {location.line}"
     return f"{visible(location.file, most_characters=_LONGEST_FILE)}:{location.line}"

@@ -69,7 +69,7 @@ def summary(report: Report) -> Iterator[tuple[str, list[str]]]:
     if report.findings or report.baselined:
         yield "findings", list(_counts(report))
     if report.remarks:
-        yield "remarks", [visible(remark, most_characters=2000) for remark in report.remarks]
+        yield "remarks", [f"- {visible(remark, most_characters=2000)}" for remark in report.remarks]
 
 
 def _calls(total: Total) -> Iterator[str]:
