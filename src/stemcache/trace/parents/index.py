@@ -17,14 +17,16 @@ Cost of `find`: 0.2 to 0.5 ms for 100 units, 1 to 3 ms for 1,000; of `add` a ten
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from stemcache.trace.parents.kept import Content, KeptCalls
+from stemcache.trace.parents.content import Content, Ordered, content_of
+from stemcache.trace.parents.kept import KeptCalls
 from stemcache.trace.parents.table import Seen, UnitTable
 from stemcache.trace.spans.sketch import Sketch
+from stemcache.trace.spans.span import Prompt
 
 __all__ = ["Parent", "ParentIndex"]
 
@@ -42,6 +44,17 @@ class Parent:
     shared_bytes: int
     overlap: float
     """Shared bytes over the bytes of the smaller one of the two requests."""
+
+
+class _Found(NamedTuple):
+    """A candidate; tuples rise with what makes one the better parent."""
+
+    shared_bytes: int
+    named: bool
+    own: int
+    """Less the bytes that the request does not have."""
+    number: int
+    goes_on: bool
 
 
 class ParentIndex:
@@ -63,42 +76,67 @@ class ParentIndex:
         self._overlap = overlap
         self._table = UnitTable(most_units)
         self._kept = KeptCalls(most_calls=most_calls, most_bytes=kept_bytes)
+        self._latest: tuple[Sketch, str, Ordered] | None = None
 
-    def add(self, sketch: Sketch, *, scope: str, answered_s: float | None) -> int:
+    def add(
+        self,
+        sketch: Sketch,
+        *,
+        scope: str,
+        answered_s: float | None,
+        prompt: Prompt | None = None,
+    ) -> int:
         """Remember a call that was answered; its number, counted from 0 over all scopes.
 
-        `answered_s` is when its content could first be read from a cache, None if unknown.
+        `answered_s` is when its content could first be read from a cache, None if unknown. With the
+        `prompt` that was sketched, first and last lines of short texts are told from the rest; give
+        it always or never.
         """
-        content = _content(sketch, scope)
+        content = self._content(sketch, scope, prompt).content
         number = self._kept.add(content, answered_s)
         self._table.add(content.units, number)
         return number
 
     def find(
-        self, sketch: Sketch, *, scope: str, now_s: float | None, previous: int | None = None
+        self,
+        sketch: Sketch,
+        *,
+        scope: str,
+        now_s: float | None,
+        previous: int | None = None,
+        prompt: Prompt | None = None,
     ) -> Parent | None:
         """The parent of a request sent at `now_s`, None where no call shares enough with it.
 
-        Of calls that share as much, `previous` goes first, the call that the request itself names;
-        then the one with least content that the request does not have; then the latest.
+        It shares most; but a call whose very end stands inside of the request, as that of a
+        conversation does that goes on, is taken before one that shares up to twice as much by
+        having the same documents. Of calls that share as much, `previous` goes first, the call that
+        the request itself names; then the one with least content that the request does not have;
+        then the latest.
         """
-        content = _content(sketch, scope)
-        found: list[tuple[int, bool, bool, int, int]] = []
+        ordered = self._content(sketch, scope, prompt)
+        content = ordered.content
+        found: list[_Found] = []
         for number in self._candidates(content, now_s, previous):
             other = self._kept.content(number)
             shared = content.shared_bytes(other)
             if shared:
-                goes_on = other.last != content.last and content.has(other.last)
+                goes_on = other.last is not None and np.uint64(other.last) in ordered.earlier
                 own = other.content_bytes - shared
-                found.append((shared, number == previous, goes_on, -own, number))
+                found.append(_Found(shared, number == previous, -own, number, goes_on))
         if not found:
             return None
-        most = max(found)[0]
-        shared, _, _, own, number = max(
-            found, key=lambda each: (each[2] and 2 * each[0] >= most, *each)
-        )
-        overlap = shared / min(content.content_bytes, shared - own)
-        return Parent(number, shared, overlap) if overlap >= self._overlap else None
+        most = max(found).shared_bytes
+        best = max(found, key=lambda each: (each.goes_on and 2 * each.shared_bytes >= most, each))
+        smaller = min(content.content_bytes, best.shared_bytes - best.own)
+        overlap = best.shared_bytes / smaller
+        return Parent(best.number, best.shared_bytes, overlap) if overlap >= self._overlap else None
+
+    def _content(self, sketch: Sketch, scope: str, prompt: Prompt | None) -> Ordered:
+        """The content, made once for `find` and the `add` that follows it."""
+        if self._latest is None or self._latest[0] is not sketch or self._latest[1] != scope:
+            self._latest = sketch, scope, content_of(sketch, scope, prompt)
+        return self._latest[2]
 
     def _candidates(
         self, content: Content, now_s: float | None, previous: int | None
@@ -129,13 +167,3 @@ def _by_weight(seen: Seen, unit_bytes: npt.NDArray[np.uint32]) -> Iterator[int]:
     scores = np.bincount(which, weights[known])
     for i in np.lexsort((-numbers, -scores)):
         yield int(numbers[i])
-
-
-def _content(sketch: Sketch, scope: str) -> Content:
-    """Each unit once, rising, with all its bytes. Scopes never have a unit in common."""
-    salt = blake2b(scope.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    mixed = sketch.units ^ np.uint64(int.from_bytes(salt, "little"))
-    units, which = np.unique(mixed, return_inverse=True)
-    sizes = np.bincount(which, sketch.unit_bytes, len(units)).astype(np.uint32)
-    last = int(mixed[-1]) if len(mixed) else None
-    return Content(units, sizes, int(sketch.unit_bytes.sum(dtype=np.int64)), last)

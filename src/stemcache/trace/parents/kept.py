@@ -11,44 +11,13 @@ Memory: 12 bytes a unit of the ring and 32 a call. Cost: a copy for each call th
 for each that is asked for.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
-import numpy.typing as npt
 
-__all__ = ["Content", "KeptCalls"]
+from stemcache.trace.parents.content import Content
+
+__all__ = ["KeptCalls"]
 
 _UNIT_BYTES = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """What one call had: each unit once, in rising order, and how many bytes of it."""
-
-    units: npt.NDArray[np.uint64]
-    unit_bytes: npt.NDArray[np.uint32]
-    content_bytes: int
-    """Of all of them."""
-    last: int | None
-    """The unit that stands at the very end; None of an empty prompt."""
-
-    def has(self, unit: int | None) -> bool:
-        """Whether the unit is among them."""
-        if unit is None or not len(self.units):
-            return False
-        at = np.searchsorted(self.units, np.uint64(unit))
-        return bool(at < len(self.units) and self.units[at] == unit)
-
-    def shared_bytes(self, other: "Content") -> int:
-        """Bytes that both have, wherever they stand; what repeats counts as often as in both."""
-        if not len(self.units) or not len(other.units):
-            return 0
-        few, many = (self, other) if len(self.units) < len(other.units) else (other, self)
-        at = np.searchsorted(many.units, few.units)
-        at[at == len(many.units)] = 0
-        found = many.units[at] == few.units
-        less = np.minimum(many.unit_bytes[at[found]], few.unit_bytes[found])
-        return int(less.sum(dtype=np.int64))
 
 
 class KeptCalls:

@@ -1,0 +1,1 @@
+"""How often the parent of a request is found among interleaved conversations."""
