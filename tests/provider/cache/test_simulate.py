@@ -242,12 +242,15 @@ def test_the_clock_runs_from_the_start_of_a_request() -> None:
 
 
 def test_between_the_low_and_the_high_end_of_a_lifetime_an_entry_counts_as_there() -> None:
-    """Contested lifetimes are read in the caller's favour."""
+    """Contested lifetimes are read in the caller's favour, and said to be doubtful."""
     rule = replace(OLDER_OPENAI, ttls=(Ttl("in_memory", 300.0, 3_600.0),))
     prompt = shape(block("hello", 2_048))
     log = Log(rule)
     log.send(prompt, at=0)
-    assert log.send(prompt, at=3_000).read_tokens == 1_920
+    soon = log.send(prompt, at=300)
+    assert (soon.read_tokens, soon.doubtful_tokens, soon.read_gap_s) == (1_920, 0, 300.0)
+    later = log.send(prompt, at=3_000)
+    assert (later.read_tokens, later.doubtful_tokens, later.read_gap_s) == (1_920, 1_920, 2_700.0)
     assert log.send(prompt, at=6_601).expired_tokens == 1_920
 
 

@@ -13,7 +13,7 @@ from stemcache.provider.shape import Mark, Shape
 from tests.provider.cache.prompts import a_rule, block, shape
 from tests.provider.cache.twin import Twin
 
-SHORT = Ttl(name="5m", low_s=3.0, high_s=4.0)
+SHORT = Ttl(name="5m", low_s=3.0, high_s=6.0)
 LONG = Ttl(name="1h", low_s=9.0, high_s=9.0)
 
 RULES = {
@@ -129,6 +129,7 @@ def test_the_simulator_agrees_with_its_twin(name: str, routes: str) -> None:
             assert outcome.expired_tokens == told.expired
             assert outcome.raced_tokens == told.raced
             assert outcome.routed_tokens == told.routed
+            assert outcome.doubtful_tokens == told.doubtful
             assert sum(tokens for _, tokens in outcome.written_by_ttl) == told.written
 
     check()

@@ -34,6 +34,7 @@ class Told:
     expired: int
     raced: int
     routed: int
+    doubtful: int
     read_chain: int | None
 
 
@@ -67,31 +68,21 @@ class Twin:
         lane = [one for one in self.sent if one.scope == scope and one.routing == routing]
         every = [one for one in self.sent if one.scope == scope]
         own = self.finds(shape, lane, now_s)
-        read = max(
-            (self.worth(shape, tokens) for tokens, state, _ in own if state == "fresh"), default=0
-        )
+        there = {"fresh", "doubtful"}
+        read = self.best(shape, own, there)
         chains = [
             chain
             for tokens, state, chain in own
-            if state == "fresh" and read and self.worth(shape, tokens) == read
+            if state in there and read and self.worth(shape, tokens) == read
         ]
-        expired = max(
-            (self.worth(shape, tokens) for tokens, state, _ in own if state != "racing"), default=0
-        )
-        raced = max(
-            (self.worth(shape, tokens) for tokens, state, _ in own if state != "expired"), default=0
-        )
         others = self.finds(shape, every, now_s) if self.rule.routing_fields else []
-        routed = max(
-            (self.worth(shape, tokens) for tokens, state, _ in others if state == "fresh"),
-            default=0,
-        )
         told = Told(
             read=read,
             written=max(self.top(shape) - read, 0),
-            expired=max(expired - read, 0),
-            raced=max(raced - read, 0),
-            routed=max(routed - read, 0),
+            expired=self.best(shape, own, there | {"expired"}) - read,
+            raced=self.best(shape, own, there | {"racing"}) - read,
+            routed=max(self.best(shape, others, there) - read, 0),
+            doubtful=read - self.best(shape, own, {"fresh"}),
             read_chain=chains[-1] if chains else None,
         )
         self.sent.append(
@@ -100,6 +91,11 @@ class Twin:
             )
         )
         return told
+
+    def best(self, shape: Shape, finds: list[tuple[int, str, int]], states: set[str]) -> int:
+        """The most that entries in one of these states are worth."""
+        worths = (self.worth(shape, tokens) for tokens, state, _ in finds if state in states)
+        return max(worths, default=0)
 
     def finds(
         self, shape: Shape, lane: list[Sent], now_s: float | None
@@ -168,12 +164,16 @@ class Twin:
         return names.index(mark.ttl) if mark is not None and mark.ttl in names else 0
 
     def name(self, state: State, now_s: float | None) -> str:
-        """Fresh, racing or expired."""
+        """Fresh, doubtful, racing or expired."""
         if now_s is None:
             return "fresh"
-        if self.rule.ttls and now_s - state.started_s > self.rule.ttls[state.ttl].high_s:
+        lasts = [(ttl.low_s, ttl.high_s) for ttl in self.rule.ttls] or [(math.inf, math.inf)]
+        low_s, high_s = lasts[state.ttl]
+        if now_s - state.started_s > high_s:
             return "expired"
-        return "racing" if now_s < state.readable_s else "fresh"
+        if now_s < state.readable_s:
+            return "racing"
+        return "doubtful" if now_s - state.started_s > low_s else "fresh"
 
     def worth(self, shape: Shape, tokens: int) -> int:
         """What is counted."""

@@ -1,9 +1,9 @@
 """Whether an entry is there at a moment.
 
 ```
-start of writing                  readable            start of reading        low      high
-      ├──────────── racing ──────────┼──────── fresh ───────┼──────────────────┼────────┼── expired
-      └───────────────────────────── gap ───────────────────┘   counts as fresh ┘
+start of writing          readable         start of reading        low          high
+      ├─────── racing ────────┼─────── fresh ──────┼────────────────┼─ doubtful ──┼── expired
+      └──────────────────── gap ───────────────────┘
 ```
 A gap runs from the START of the request that wrote the entry or last read it to the start of the
 one that looks. What is not known is never held against an entry: without times nothing expires and
@@ -25,8 +25,10 @@ class State(Enum):
     """Of an entry, at a moment."""
 
     FRESH = 0
-    RACING = 1
-    EXPIRED = 2
+    DOUBTFUL = 1
+    """Beyond the lifetime's low end, not beyond its high end: counts as there."""
+    RACING = 2
+    EXPIRED = 3
 
 
 def ttl_number(rule: Rule, mark: Mark | None) -> int:
@@ -53,6 +55,9 @@ def state(rule: Rule, entry: Entry, now_s: float | None) -> State:
     if now_s is None:
         return State.FRESH
     ttl = ttl_of(rule, entry.ttl)
-    if ttl is not None and gap_s(entry, now_s) > ttl.high_s:
+    gap = gap_s(entry, now_s)
+    if ttl is not None and gap > ttl.high_s:
         return State.EXPIRED
-    return State.RACING if now_s < entry.readable_s else State.FRESH
+    if now_s < entry.readable_s:
+        return State.RACING
+    return State.DOUBTFUL if ttl is not None and gap > ttl.low_s else State.FRESH

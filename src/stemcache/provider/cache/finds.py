@@ -15,7 +15,7 @@ from stemcache.provider.cache.clock import State, state
 from stemcache.provider.cache.entries import Entries, Entry
 from stemcache.provider.rule import Rule
 
-__all__ = ["Find", "Finds", "find_longest", "longer", "present"]
+__all__ = ["Find", "Finds", "find_longest", "longer", "longer_of_each", "present"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,10 @@ class Find:
 
 @dataclass(frozen=True, slots=True)
 class Finds:
-    """The longest of each state; racing and expired ones only where no fresh one is longer."""
+    """The longest of each state, those only that are longer than the fresh one."""
 
     fresh: Find | None = None
+    doubtful: Find | None = None
     racing: Find | None = None
     expired: Find | None = None
 
@@ -59,6 +60,7 @@ def find_longest(
 
     With `ended` only entries count at which a whole prompt ended.
     """
+    doubtful: Find | None = None
     racing: Find | None = None
     expired: Find | None = None
     for index in range(count - 1, -1, -1):
@@ -68,24 +70,28 @@ def find_longest(
         find = Find(places.tokens[index], places.chains[index], places.positions[index], entry)
         match state(rule, entry, now_s):
             case State.FRESH:
-                return Finds(fresh=find, racing=racing, expired=expired)
+                return Finds(fresh=find, doubtful=doubtful, racing=racing, expired=expired)
+            case State.DOUBTFUL:
+                doubtful = doubtful or find
             case State.RACING:
                 racing = racing or find
             case State.EXPIRED:
                 expired = expired or find
-    return Finds(racing=racing, expired=expired)
+    return Finds(doubtful=doubtful, racing=racing, expired=expired)
 
 
-def longer(one: Finds, other: Finds) -> Finds:
+def longer_of_each(one: Finds, other: Finds) -> Finds:
     """Of each state the longer one."""
     return Finds(
-        fresh=_longer(one.fresh, other.fresh),
-        racing=_longer(one.racing, other.racing),
-        expired=_longer(one.expired, other.expired),
+        fresh=longer(one.fresh, other.fresh),
+        doubtful=longer(one.doubtful, other.doubtful),
+        racing=longer(one.racing, other.racing),
+        expired=longer(one.expired, other.expired),
     )
 
 
-def _longer(one: Find | None, other: Find | None) -> Find | None:
+def longer(one: Find | None, other: Find | None) -> Find | None:
+    """The one that is worth more; the first where they are equal."""
     if one is None or other is None:
         return one or other
     return other if other.tokens > one.tokens else one

@@ -16,6 +16,11 @@ class Outcome:
     read_tokens: int
     read_at: int | None = None
     """The last position that the read prefix holds whole; None where there is none."""
+    read_gap_s: float | None = None
+    """Seconds since the entry that was read had last been used."""
+    doubtful_tokens: int = 0
+    """Of `read_tokens`, those that hang on entries older than the lifetime's low end: sources or
+    the provider leave open whether they are still there."""
     written_tokens: int = 0
     """Tokens newly kept, behind what was read. They cost `rule.write_factor`, which is 1.0 where
     writes are not charged."""

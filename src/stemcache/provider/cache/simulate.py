@@ -25,13 +25,21 @@ about four fine cuts; who knows the true place refines it with `cuts.readable`.
 from bisect import bisect_right
 from dataclasses import replace
 from hashlib import blake2b
+from math import isnan
 
 from stemcache.provider.cache.candidates import Candidates, answers, candidates
 from stemcache.provider.cache.clock import gap_s, ttl_number, ttl_of
 from stemcache.provider.cache.cut import Cuts, counted
 from stemcache.provider.cache.cuts import held, reach, tokens_at, wanted
 from stemcache.provider.cache.entries import Entries, Entry
-from stemcache.provider.cache.finds import Find, Finds, find_longest, longer, present
+from stemcache.provider.cache.finds import (
+    Find,
+    Finds,
+    find_longest,
+    longer,
+    longer_of_each,
+    present,
+)
 from stemcache.provider.cache.outcome import Outcome
 from stemcache.provider.cache.written import written
 from stemcache.provider.rule import Rule
@@ -70,12 +78,14 @@ class PromptCache:
         places = candidates(shape, reach(rule, shape))
         behind = answers(shape) if rule.keeps_answer else None
         own = self._finds(places, behind, self._own(scope, routing), now_s)
-        read = self._worth(shape, own.fresh)
+        best = longer(own.fresh, own.doubtful)
+        read = self._worth(shape, best)
         expired = max(self._worth(shape, own.expired) - read, 0)
         routed = 0
         if self._routes:
             every = self._finds(places, behind, _salt(scope, "any"), now_s)
-            routed = max(self._worth(shape, every.fresh) - read, 0)
+            there = longer(every.fresh, every.doubtful)
+            routed = max(self._worth(shape, there) - read, 0)
         kept = held(rule, shape)
         writes = written(rule, shape, kept, read)
         below = 0
@@ -85,16 +95,18 @@ class PromptCache:
         ttl = ttl_of(rule, gone.entry.ttl) if gone is not None else None
         return Outcome(
             read_tokens=read,
-            read_at=_whole(shape, own.fresh) if read else None,
+            read_at=_whole(shape, best) if read else None,
+            read_gap_s=_gap_s(best, now_s) if read else None,
+            doubtful_tokens=read - self._worth(shape, own.fresh),
             written_tokens=sum(tokens for _, tokens in writes),
             written_by_ttl=writes,
             expired_tokens=expired,
-            expired_gap_s=gap_s(gone.entry, now_s) if gone and now_s is not None else None,
+            expired_gap_s=_gap_s(gone, now_s),
             expired_ttl=ttl.name if ttl is not None else None,
             raced_tokens=max(self._worth(shape, own.racing) - read, 0),
             routed_tokens=routed,
             below_minimum_tokens=below,
-            read_chain=own.fresh.chain if read and own.fresh is not None else None,
+            read_chain=best.chain if read and best is not None else None,
         )
 
     def keep(
@@ -184,7 +196,7 @@ class PromptCache:
         more = find_longest(
             rule, entries, behind, count=len(behind), salt=salt, now_s=now_s, ended=True
         )
-        return longer(finds, more)
+        return longer_of_each(finds, more)
 
     def _worth(self, shape: Shape, find: Find | None) -> int:
         if find is None:
@@ -202,6 +214,13 @@ def _salt(scope: str, use: str, routing: str = "") -> int:
         digest.update(len(data).to_bytes(8, "big"))
         digest.update(data)
     return int.from_bytes(digest.digest(), "big")
+
+
+def _gap_s(find: Find | None, now_s: float | None) -> float | None:
+    if find is None or now_s is None:
+        return None
+    gap = gap_s(find.entry, now_s)
+    return None if isnan(gap) else gap
 
 
 def _whole(shape: Shape, find: Find | None) -> int | None:
