@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from stemcache.lint.finding import Report, Severity
+from stemcache.lint.finding import Reconciliation, Report, Severity, Total
 from tests.cli.lint_runs import lint, pretend
 from tests.lint.reports import AWKWARD, CLEAN, CLOCK, SECRET, SIMPLE, finding
 
@@ -180,6 +180,23 @@ def test_the_gap_to_a_bill_is_a_remark(monkeypatch: pytest.MonkeyPatch) -> None:
             "list prices: traffic that is not in the log, or charges other than tokens."
         )
     ]
+
+
+def test_a_log_of_which_nothing_can_be_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not clean; an empty one is."""
+    total = Total(skipped={"the JSON ends early": 2, "no prompt": 1})
+    pretend(monkeypatch, Report(findings=(), total=total, reconciliation=Reconciliation()))
+    assert lint("a", "b") == (
+        2,
+        "",
+        "stemcache: no call could be read from a, b: 3 lines skipped, 2 of them because the JSON "
+        "ends early; name the format with --format, or say where requests are with "
+        "--map request=/pointer\n",
+    )
+    pretend(monkeypatch, Report(findings=(), total=Total(), reconciliation=Reconciliation()))
+    run = lint("a")
+    assert run.code == 0
+    assert run.out.startswith("No calls to judge: the log holds none that could be read.")
 
 
 def test_without_a_log_it_is_said_what_to_give(tmp_path: Path) -> None:

@@ -62,7 +62,9 @@ def lint(*, logs: tuple[str, ...], wishes: Wishes) -> None:
     if wishes.baseline is not None and wishes.write_baseline is None:
         known = read_baseline(wishes.baseline, source=wishes.baseline_source)
     options = replace(wishes.options, today=datetime.now(UTC).date())
-    report = _finished(_analysed(logs, wishes, options), options)
+    analysed = _analysed(logs, wishes, options)
+    _check_read(analysed, logs)
+    report = _finished(analysed, options)
     if wishes.write_baseline is not None:
         text = baseline_text(report.findings)
         write_bytes(wishes.write_baseline, text.encode(), "--write-baseline")
@@ -95,6 +97,10 @@ def _analysed(logs: tuple[str, ...], wishes: Wishes, options: Options) -> Report
         log = LintLog(calls)
         report = analyse(log, options=options)
         report = replace(report, remarks=(*report.remarks, *log.remarks()))
+    return report
+
+
+def _check_read(report: Report, logs: tuple[str, ...]) -> None:
     skipped = report.total.skipped
     if not report.total.calls and skipped:
         reason, lines = max(skipped.items(), key=lambda item: item[1])
@@ -103,7 +109,6 @@ def _analysed(logs: tuple[str, ...], wishes: Wishes, options: Options) -> Report
             f"skipped, {lines:,} of them because {reason}; name the format with --format, or say "
             "where requests are with --map request=/pointer"
         )
-    return report
 
 
 def _finished(report: Report, options: Options) -> Report:

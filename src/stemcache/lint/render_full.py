@@ -126,14 +126,17 @@ def _weight(screen: _Screen, finding: Finding) -> Iterator[str]:
 
 def _examples(screen: _Screen, finding: Finding, *, show_text: bool) -> Iterator[str]:
     file = finding.location.file
+    before = "", ""
     for example in finding.examples:
         against = f" against {_line(example.parent, file)}" if example.parent else ""
         behind = "".join(f"  {each}" for each in loss(example))
         yield screen.line(
             ("    ", ""), (_where(example.location, file), ""), (against, ""), (behind, "dim")
         )
-        if example.old or example.new:
-            yield from _changed(screen, example.old, example.new)
+        shapes = example.old, example.new
+        if any(shapes) and shapes != before:  # what repeats is said once
+            yield from _changed(screen, *shapes)
+        before = shapes
         if show_text and (example.old_text or example.new_text):
             yield from _changed(screen, repr(example.old_text), repr(example.new_text))
 
