@@ -9,9 +9,10 @@ the rest     varying context, resumed session, edited prompt, changed tool, edit
 The last rule of each section claims all that is left of it, so that every change has one cause.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from stemcache.lint.cause import Cause, Pair
+from stemcache.lint.change_class import class_of
 from stemcache.lint.rules import (
     argument_order,
     clock_in_prefix,
@@ -32,11 +33,15 @@ from stemcache.lint.rules import (
     varying_context,
     whitespace_change,
 )
+from stemcache.lint.text_class import TextClass
+from stemcache.lint.volatile import Family
 from stemcache.trace.divergence.change import Change
 
 __all__ = ["explain"]
 
-_ORDER: tuple[Callable[[Change, Pair], Cause | None], ...] = (
+_Explains = Callable[[Change, Pair], Cause | None]
+
+_STRUCTURE: tuple[_Explains, ...] = (
     tool_order.explains,
     tool_set.explains,
     key_order.explains,
@@ -45,9 +50,13 @@ _ORDER: tuple[Callable[[Change, Pair], Cause | None], ...] = (
     image_changed.explains,
     history_truncated.explains,
     history_compacted.explains,
-    clock_in_prefix.explains,
-    injected_id.explains,
-    environment_snapshot.explains,
+)
+_TEXT: Mapping[Family, Callable[[Change, TextClass], Cause]] = {
+    Family.CLOCK: clock_in_prefix.cause,
+    Family.ID: injected_id.cause,
+    Family.ENVIRONMENT: environment_snapshot.cause,
+}
+_REST: tuple[_Explains, ...] = (
     whitespace_change.explains,
     transient_suffix.explains,
     varying_context.explains,
@@ -60,8 +69,19 @@ _ORDER: tuple[Callable[[Change, Pair], Cause | None], ...] = (
 
 def explain(change: Change, pair: Pair) -> Cause:
     """The cause of a change. Pure; costs time in the length of the change's windows and spans."""
-    for explains in _ORDER:
+    cause = _first(_STRUCTURE, change, pair)
+    if cause is None:
+        told = class_of(change)  # once for the three rules that ask for it
+        cause = None if told is None else _TEXT[told.family](change, told)
+    if cause is None:
+        cause = _first(_REST, change, pair)
+    assert cause is not None, "edited history claims every change that no other rule does"
+    return cause
+
+
+def _first(rules: tuple[_Explains, ...], change: Change, pair: Pair) -> Cause | None:
+    for explains in rules:
         cause = explains(change, pair)
         if cause is not None:
             return cause
-    raise AssertionError("edited history claims every change that no other rule does")
+    return None

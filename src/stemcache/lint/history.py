@@ -1,6 +1,7 @@
 """What happened to messages: which are gone as a whole, what was cut, what stands in for them."""
 
 import re
+from bisect import bisect_left
 
 from stemcache.lint.cause import Pair
 from stemcache.trace.divergence.change import Change, ChangeKind
@@ -84,15 +85,21 @@ def follows(span: Span, prompt: Prompt) -> bool:
 
 
 def neighbours(change: Change, pair: Pair) -> tuple[Change, ...]:
-    """Changes of messages that adjoin this one in the child: together they are one rewriting."""
+    """Changes of messages that adjoin this one in the child: together they are one rewriting.
+
+    At most eight; O(log changes).
+    """
+    changes = pair.divergence.changes
     begin, end = change.after_index, change.after_index + len(change.after)
+    low = bisect_left(changes, begin, key=lambda other: other.after_index)
+    near = changes[max(0, low - 2) : low + 7]
     return tuple(
         other
-        for other in pair.divergence.changes
+        for other in near
         if other is not change
         and other.section is Section.MESSAGES
-        and (other.after_index + len(other.after) == begin or other.after_index in {begin, end})
         and other.kind is not ChangeKind.REORDERED
+        and (other.after_index + len(other.after) == begin or other.after_index in {begin, end})
     )
 
 

@@ -6,7 +6,7 @@ from stemcache.trace.spans.span import Span, SpanKind
 
 __all__ = ["same_but_order", "span_json"]
 
-_MOST_CHARS = 2**18
+_MOST_CHARS = 2**16
 """Longer texts are not parsed."""
 _MOST_DEPTH = 64
 _SETS = frozenset({"required", "dependentRequired"})

@@ -19,6 +19,7 @@ __all__ = ["shape", "tokens"]
 
 _DETECTORS: tuple[Detector, ...] = (*IDS[:6], *CLOCKS, *IDS[6:], *BUDGETS)
 """Ids whose form is unmistakable come before clocks, since digits inside them look like any."""
+_EACH = tuple(re.compile(one.pattern) for one in _DETECTORS)
 _ANY = re.compile("|".join(f"(?P<d{at}>{one.pattern})" for at, one in enumerate(_DETECTORS)))
 
 
@@ -28,13 +29,23 @@ def tokens(text: str) -> list[Token]:
     at = 0
     while match := _ANY.search(text, at):
         assert match.lastgroup is not None, "every alternative is a group"
-        detector = _DETECTORS[int(match.lastgroup[1:])]
-        if detector.check is None or detector.check(match):
-            found.append(Token(match.start(), match.end(), detector.family, detector.name))
-            at = match.end()
-        else:
-            at = match.start() + 1
+        token = _checked(text, match, int(match.lastgroup[1:]))
+        if token is not None:
+            found.append(token)
+        at = match.start() + 1 if token is None else token.end
     return found
+
+
+def _checked(text: str, match: re.Match[str], first: int) -> Token | None:
+    """The match, or where its check fails what a later detector finds at the same place."""
+    for number in range(first, len(_DETECTORS)):
+        detector = _DETECTORS[number]
+        here = match if number == first else _EACH[number].match(text, match.start())
+        if here is None or here.end() == here.start():
+            continue
+        if detector.check is None or detector.check(here):
+            return Token(here.start(), here.end(), detector.family, detector.name)
+    return None
 
 
 def shape(name: str, text: str) -> str:

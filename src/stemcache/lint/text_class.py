@@ -114,12 +114,35 @@ def _lines(old: str, new: str, ahead: str, *, cut: bool) -> TextClass | None:
         # The last line of a window that was cut is not whole.
         olds, news = olds[:-1], news[:-1]
     in_old, in_new = set(olds), set(news)
-    differing = [one for one in olds if one not in in_new]
-    differing += [one for one in news if one not in in_old]
+    gone = [one for one in olds if one not in in_new]
+    come = [one for one in news if one not in in_old]
+    differing = _not_masked(gone, come)
     name = environment_lines(differing, ahead + _common_head(olds, news))
     if name is None:
         return None
     return TextClass(Family.ENVIRONMENT, name, shape(name, old), shape(name, new))
+
+
+def _not_masked(gone: list[str], come: list[str]) -> list[str]:
+    """The lines that are in one list only, those left out that differ in volatile pieces alone."""
+    if not gone or not come:
+        return gone + come
+    masked_gone, masked_come = [_masked(one) for one in gone], [_masked(one) for one in come]
+    left = set(masked_gone) & set(masked_come)
+    return [
+        line
+        for line, masked in zip(gone + come, masked_gone + masked_come, strict=True)
+        if masked not in left
+    ]
+
+
+def _masked(line: str) -> str:
+    parts: list[str] = []
+    at = 0
+    for token in tokens(line):
+        parts += [line[at : token.start], f"\0{token.family}\0"]
+        at = token.end
+    return "".join(parts) + line[at:]
 
 
 def _common_head(olds: list[str], news: list[str]) -> str:

@@ -57,14 +57,15 @@ clock.
 """
 
 from stemcache.lint.cause import Cause, Pair
+from stemcache.lint.change_class import class_of
 from stemcache.lint.content_cause import content_cause
-from stemcache.lint.place import around, where
+from stemcache.lint.place import where
 from stemcache.lint.rule import LintRule
-from stemcache.lint.text_class import TextClass, classify
+from stemcache.lint.text_class import TextClass
 from stemcache.lint.volatile import Family
 from stemcache.trace.divergence.change import Change
 
-__all__ = ["RULE", "explains"]
+__all__ = ["RULE", "cause", "explains"]
 
 RULE = LintRule(
     code="STM101",
@@ -83,10 +84,12 @@ RULE = LintRule(
 def explains(change: Change, pair: Pair) -> Cause | None:
     """Claims what differs in nothing but clocks."""
     del pair
-    near = around(change)
-    told = classify(change.old, change.new, before=near.before, line=near.line)
-    if told is None or told.family is not Family.CLOCK:
-        return None
+    told = class_of(change)
+    return cause(change, told) if told is not None and told.family is Family.CLOCK else None
+
+
+def cause(change: Change, told: TextClass) -> Cause:
+    """The cause, where the class is known."""
     return content_cause(
         RULE,
         change,

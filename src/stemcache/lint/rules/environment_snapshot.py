@@ -44,14 +44,15 @@ names files. Settings written in another way (`We run on host a7`) are edits to 
 """
 
 from stemcache.lint.cause import Cause, Pair
+from stemcache.lint.change_class import class_of
 from stemcache.lint.content_cause import content_cause
-from stemcache.lint.place import around, where
+from stemcache.lint.place import where
 from stemcache.lint.rule import LintRule
-from stemcache.lint.text_class import classify
+from stemcache.lint.text_class import TextClass
 from stemcache.lint.volatile import Family
 from stemcache.trace.divergence.change import Change
 
-__all__ = ["RULE", "explains"]
+__all__ = ["RULE", "cause", "explains"]
 
 RULE = LintRule(
     code="STM103",
@@ -69,10 +70,12 @@ RULE = LintRule(
 def explains(change: Change, pair: Pair) -> Cause | None:
     """Claims what differs in nothing but lines that picture where a program runs."""
     del pair
-    near = around(change)
-    told = classify(change.old, change.new, before=near.before, line=near.line)
-    if told is None or told.family is not Family.ENVIRONMENT:
-        return None
+    told = class_of(change)
+    return cause(change, told) if told is not None and told.family is Family.ENVIRONMENT else None
+
+
+def cause(change: Change, told: TextClass) -> Cause:
+    """The cause, where the class is known."""
     article = "an" if told.name[0] in "aeiou" else "a"
     return content_cause(
         RULE,

@@ -46,14 +46,15 @@ none, so an id made of words alone is an edit to this rule.
 """
 
 from stemcache.lint.cause import Cause, Pair
+from stemcache.lint.change_class import class_of
 from stemcache.lint.content_cause import content_cause
-from stemcache.lint.place import around, where
+from stemcache.lint.place import where
 from stemcache.lint.rule import LintRule
-from stemcache.lint.text_class import classify
+from stemcache.lint.text_class import TextClass
 from stemcache.lint.volatile import Family
 from stemcache.trace.divergence.change import Change
 
-__all__ = ["RULE", "explains"]
+__all__ = ["RULE", "cause", "explains"]
 
 RULE = LintRule(
     code="STM102",
@@ -71,10 +72,12 @@ RULE = LintRule(
 def explains(change: Change, pair: Pair) -> Cause | None:
     """Claims what differs in nothing but ids, nonces and counters."""
     del pair
-    near = around(change)
-    told = classify(change.old, change.new, before=near.before, line=near.line)
-    if told is None or told.family is not Family.ID:
-        return None
+    told = class_of(change)
+    return cause(change, told) if told is not None and told.family is Family.ID else None
+
+
+def cause(change: Change, told: TextClass) -> Cause:
+    """The cause, where the class is known."""
     return content_cause(
         RULE,
         change,

@@ -74,13 +74,22 @@ def explains(change: Change, pair: Pair) -> Cause | None:
         return None
     if change.kind is ChangeKind.KEY_ORDER:
         what = "keys"
-    elif (
-        change.kind is ChangeKind.EDITED
-        and len(change.before) == 1 == len(change.after)
-        and same_but_order(span_json(change.before[0]), span_json(change.after[0]))
-    ):
+    elif _only_order(change):
         what = "required names" if change.section is Section.TOOLS else "keys"
     else:
         return None
     message = f"the same {what} stand in another order {where(change)}"
-    return content_cause(RULE, change, message, what, old="keys", new="keys in another order")
+    return content_cause(RULE, change, message, what, old=what, new=f"{what} in another order")
+
+
+def _only_order(change: Change) -> bool:
+    """Whether a text that is JSON, or the required names of a tool, differ in order alone."""
+    if change.kind is not ChangeKind.EDITED or len(change.before) != 1 or len(change.after) != 1:
+        return False
+    old, new = change.before[0], change.after[0]
+    if change.section is Section.TOOLS:
+        if "equired" not in change.pointer:  # required, dependentRequired
+            return False
+    elif len(old.text) != len(new.text):
+        return False
+    return same_but_order(span_json(old), span_json(new))

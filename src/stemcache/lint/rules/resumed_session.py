@@ -77,14 +77,20 @@ def explains(change: Change, pair: Pair) -> Cause | None:
         return None
     named = pair.child_call.session, pair.parent_call.session
     other = None not in named and named[0] != named[1]
-    shared = sum(
-        span.section is Section.MESSAGES and at >= 0
-        for span, at in zip(pair.child.spans, pair.divergence.aligned, strict=False)
-    )
-    if other and shared >= _LEAST_SPANS:
+    if other and _shares_history(pair):
         message = f"a session that goes on from another differs {where(change)}"
         return content_cause(RULE, change, message, "session")
     texts = [change.new[:_MARK_CHARS], *(span.text[:_MARK_CHARS] for span in change.after[:2])]
     if change.section is Section.MESSAGES and any(map(_RESUMED.search, texts)):
         return content_cause(RULE, change, f"a resumed session differs {where(change)}", "mark")
     return None
+
+
+def _shares_history(pair: Pair) -> bool:
+    """Whether a few spans of messages are the parent's. Looks no further than it has to."""
+    shared = 0
+    for span, at in zip(pair.child.spans, pair.divergence.aligned, strict=False):
+        shared += span.section is Section.MESSAGES and at >= 0
+        if shared == _LEAST_SPANS:
+            return True
+    return False

@@ -73,7 +73,7 @@ def explains(change: Change, pair: Pair) -> Cause | None:
         verb, detail = "was added", "added"
     elif old and new and len(change.before) == len(change.after) == 1:
         verb, detail = "differs", "differs"
-    elif _tagged(change.old) and not change.new:
+    elif _tags_gone(change):
         verb, detail = "is missing", "missing"
     else:
         return None
@@ -87,6 +87,13 @@ def _only_thinking_gone(change: Change) -> bool:
     return others <= len(change.after)
 
 
-def _tagged(text: str) -> bool:
-    bare = text.strip()
-    return bare.startswith(("<think>", "think>", "<thinking>")) and "/think" in bare[-16:]
+def _tags_gone(change: Change) -> bool:
+    """Whether a text lacks the thinking that it had between tags at its beginning."""
+    if len(change.before) != 1 or len(change.after) != 1:
+        return False
+    old, new = change.before[0].text, change.after[0].text
+    for tag in ("think", "thinking", "reasoning"):
+        if old.startswith(f"<{tag}>") and not new.startswith(f"<{tag}>"):
+            end = old.rfind(f"</{tag}>")
+            return end >= 0 and old[end + len(tag) + 3 :].strip() == new.strip()
+    return False

@@ -88,7 +88,11 @@ def explains(change: Change, pair: Pair) -> Cause | None:
         change,
         message,
         "",
-        old=f"{len(change.before)} tools" if change.before else "",
-        new=f"{len(change.after)} tools" if change.after else "",
+        old=_count(len(change.before)),
+        new=_count(len(change.after)),
         fields=(("added", str(added)), ("missing", str(missing))),
     )
+
+
+def _count(tools: int) -> str:
+    return f"{tools} tool{'s' if tools > 1 else ''}" if tools else ""

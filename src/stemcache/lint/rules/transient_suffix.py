@@ -73,9 +73,9 @@ def explains(change: Change, pair: Pair) -> Cause | None:
         return None
     new = _replayed(change, old)
     if new is None:
-        if not _block_left_out(change, pair):
+        if not _block_left_out(change, pair) and not _message_left_out(change, pair):
             return None
-        lost, side = len(old.text), "a block"
+        lost, side = len(old.text), "a part"
     elif not follows(new, pair.child):
         return None
     else:
@@ -85,7 +85,7 @@ def explains(change: Change, pair: Pair) -> Cause | None:
         RULE,
         change,
         f"{side} of the newest user message {'is' if new is None else 'are'} not replayed",
-        "block" if new is None else "text",
+        "part" if new is None else "text",
         old=f"text, {lost:,} chars",
         new="",
     )
@@ -118,3 +118,14 @@ def _block_left_out(change: Change, pair: Pair) -> bool:
     return follows(pair.child.spans[child_at], pair.child) and not any(
         span.role == "user" for span in change.after[:1]
     )
+
+
+def _message_left_out(change: Change, pair: Pair) -> bool:
+    """Whether a whole message that followed another of the user's is gone, and an answer came."""
+    at = change.before_index
+    if at < 1 or change.before[0].message == pair.parent.spans[at - 1].message:
+        return False
+    after_user = pair.parent.spans[at - 1].role in {"user", "tool"}
+    child_at = change.after_index
+    answered = child_at < len(pair.child.spans) and pair.child.spans[child_at].role == "assistant"
+    return after_user and answered

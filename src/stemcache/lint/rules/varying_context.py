@@ -75,14 +75,20 @@ RULE = LintRule(
     page=__doc__ or "",
 )
 
-_HEADING = re.compile(
-    r"(?:memor(?:y|ies)|recall|remember|retriev|context|document|passage|knowledge|search results?"
+_CONTEXT = re.compile(
+    r"memor(?:y|ies)|recall|remember|retriev|context|document|passage|knowledge|search results?"
     r"|profile|preferences?|persona|user[ _]?(?:info|data|name)|customer|about the user|facts?"
-    r"|relevant|snippets?|chunks?|excerpts?|sources?|references?|rag|system-reminder|criteri(?:on|a)"
-    r"|question|query|request|task)(?![a-z]{6})",
+    r"|relevant|snippets?|chunks?|excerpts?|sources?|references?|\brag\b|reminder|criteri(?:on|a)"
+    r"|question|query|request|task",
     re.IGNORECASE,
 )
-_HEADING_CHARS = 400
+_HEADING = re.compile(
+    r"^[ \t]{0,8}(?:</?[\w:-][\w: -]{0,60}|#{1,6} [^\n]{1,80}"
+    r"|\[[^\n\]]{1,60}\]|[^\n:.<*-][^\n:.]{0,60}:)",
+    re.MULTILINE,
+)
+"""A line that says what follows: a tag, a heading, words with a colon."""
+_HEADING_CHARS = 800
 _LONG_CHARS = 160
 
 
@@ -93,24 +99,23 @@ def explains(change: Change, pair: Pair) -> Cause | None:
     sort = _of_system(change) if change.section is Section.SYSTEM else _of_user(change, pair)
     if sort is None:
         return None
+    place = where(change)
     message = {
-        "inserted": f"text that only this request has stands {where(change)}",
-        "request": f"text of this request stands {where(change)}, ahead of what is shared",
-        "passage": f"a passage differs from request to request {where(change)}",
+        "inserted": f"text that only this request has stands {place}",
+        "request": f"text of this request alone stands {place}, ahead of shared text",
+        "passage": f"a passage differs from request to request {place}",
     }[sort]
+    if change.kind is ChangeKind.REPLACED:
+        message = f"the text differs from here on {place}"
     return content_cause(RULE, change, message, sort, fields=(("where", where(change)),))
 
 
 def _of_system(change: Change) -> str | None:
-    near = around(change)
-    headed = _HEADING.search(near.before[-_HEADING_CHARS:] + "\n" + near.line[:_HEADING_CHARS])
     if change.kind in {ChangeKind.INSERTED, ChangeKind.REMOVED}:
         spans = change.after or change.before
-        told = any(_HEADING.search(span.text[:_HEADING_CHARS]) for span in spans)
+        told = any(_headed(span.text[:_HEADING_CHARS], first=True) for span in spans)
         return "inserted" if told else None
-    if headed and (change.old or change.new):
-        return "passage"
-    return "passage" if _unlike(change.old, change.new) else None
+    return "passage" if _under_context(change) or _unlike(change.old, change.new) else None
 
 
 def _of_user(change: Change, pair: Pair) -> str | None:
@@ -128,10 +133,27 @@ def _of_user(change: Change, pair: Pair) -> str | None:
     index = change.after_index if change.after else change.before_index
     if change.kind is ChangeKind.REMOVED or not leads_messages(pair.child, index):
         return None
-    near = around(change)
-    if _HEADING.search(near.before[-_HEADING_CHARS:]) and _unlike(change.old, change.new):
+    if _under_context(change) and _unlike(change.old, change.new):
         return "passage"
     return None
+
+
+def _under_context(change: Change) -> bool:
+    """Whether the nearest heading above the place names memory, documents or the like."""
+    before = around(change).before[-_HEADING_CHARS:]
+    if _headed(before, first=False):
+        return True
+    windows = (change.old or change.new, change.new or change.old)
+    return all(_headed(window[:_HEADING_CHARS], first=True) for window in windows)
+
+
+def _headed(text: str, *, first: bool) -> bool:
+    """Whether the first (or the last) heading in a text names what varies, and is not closed."""
+    headings = _HEADING.findall(text)
+    if not headings:
+        return False
+    heading: str = headings[0 if first else -1].strip()
+    return not heading.startswith("</") and _CONTEXT.search(heading) is not None
 
 
 def _unlike(old: str, new: str) -> bool:
