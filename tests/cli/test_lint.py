@@ -189,9 +189,11 @@ def test_a_log_of_which_nothing_can_be_read_is_refused(monkeypatch: pytest.Monke
     assert lint("a", "b") == (
         2,
         "",
-        "stemcache: no call could be read from a, b: 3 lines skipped, 2 of them because the JSON "
-        "ends early; name the format with --format, or say where requests are with "
-        "--map request=/pointer\n",
+        (
+            "stemcache: no call could be read from a, b: 3 lines skipped, 2 of them because the "
+            "JSON ends early; name the format with --format, or say where requests are with "
+            "--map request=/pointer\n"
+        ),
     )
     pretend(monkeypatch, Report(findings=(), total=Total(), reconciliation=Reconciliation()))
     run = lint("a")

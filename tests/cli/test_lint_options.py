@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 import pytest
 
-from stemcache.cli.lint_options import Wishes, complete_rules
+from stemcache.cli.lint_options import LOG_FORMATS, Wishes, complete_rules
 from stemcache.lint.fail_on import Threshold
 from stemcache.lint.options import Options
+from stemcache.trace.calls.detect import CALL_FORMATS
 from tests.cli.lint_runs import lint, pretend
 from tests.lint.reports import CLEAN
 
@@ -90,16 +91,18 @@ def test_a_flag_wins_over_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     options, wishes = asked(
         monkeypatch,
         *("--provider", "anthropic", "--select", "STM2,STM3", "--select", "ALL"),
-        *("--ignore", "STM301", "--warning-share", "0", "--format", "har"),
-        *("--map", "request=/a", "--map", "usage=/b", "--fail-on", "calls<1"),
+        *("--ignore", "STM301", "--warning-share", "0"),
+        *("--map", "request=/a,b,time=/t", "--map", "usage=/b", "--fail-on", "calls<1"),
         *("--fail-on-cost", "0", "--bill", "$1,234.5"),
     )
     assert (options.provider, options.warning_share) == ("anthropic", 0.0)
     assert options.select == ("STM2", "STM3", "ALL")
     assert options.ignore == ("STM301",)
     assert options.bill_usd == 1234.5
-    assert wishes.format == "har"
-    assert wishes.mapping == {"request": "/a", "usage": "/b"}
+    assert wishes.format is None
+    assert wishes.mapping == {"request": "/a,b", "time": "/t", "usage": "/b"}
+    _, wishes = asked(monkeypatch, "--format", "har")
+    assert (wishes.format, wishes.mapping) == ("har", {})
     assert [threshold.text for threshold in wishes.thresholds] == ["calls<1", "lost_cost_usd>0"]
 
 
@@ -147,6 +150,11 @@ def test_prices_and_rules_of_the_user_reach_the_analysis(
     }
 
 
+def test_formats_are_those_that_can_be_read() -> None:
+    """In the same order."""
+    assert tuple(CALL_FORMATS) == LOG_FORMATS
+
+
 def test_rules_are_completed_behind_commas() -> None:
     """By code and by name, with what they find."""
     context = click.Context(click.Command("lint"))
@@ -165,6 +173,7 @@ def test_rules_are_completed_behind_commas() -> None:
         ("stemcache lint --output-format sa", "sarif"),
         ("stemcache lint --fail-on hit_", "hit_rate"),
         ("stemcache lint --ignore clock", "clock-in-prefix"),
+        ("stemcache lint --format clau", "claude-code"),
         ("stemcache rule STM10", "STM101"),
         ("stemcache li", "lint"),
     ],

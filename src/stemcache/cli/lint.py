@@ -96,8 +96,7 @@ def _analysed(logs: tuple[str, ...], wishes: Wishes, options: Options) -> Report
     ):
         log = LintLog(calls)
         report = analyse(log, options=options)
-        report = replace(report, remarks=(*report.remarks, *log.remarks()))
-    return report
+        return replace(report, remarks=(*report.remarks, *log.remarks()))
 
 
 def _check_read(report: Report, logs: tuple[str, ...]) -> None:

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -19,11 +20,29 @@ from stemcache.lint.select import check_selectors
 from stemcache.lint.settings import Settings, find_settings, read_settings
 from stemcache.lint.show import OutputFormat
 
-__all__ = ["OutputFormat", "Wishes", "complete_rules", "lint_options"]
+__all__ = ["LOG_FORMATS", "OutputFormat", "Wishes", "complete_rules", "lint_options"]
 
 R = TypeVar("R")
 
+LOG_FORMATS = (
+    "stemcache",
+    "claude-code",
+    "codex",
+    "batch",
+    "bedrock",
+    "har",
+    "litellm",
+    "langfuse",
+    "otel",
+    "bodies",
+    "sglang",
+    "vllm",
+)
+"""Spelt out, so that --help does not wait for the readers; they check the name."""
+
 _MOST_USD = 1e12
+_NEXT_FIELD = re.compile(r",(?=\w+=)")
+"""A comma in a pointer is none of these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +82,12 @@ def _complete_thresholds(
     _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     return [CompletionItem(name) for name in sorted(FIGURES) if name.startswith(incomplete)]
+
+
+def _complete_formats(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in LOG_FORMATS if name.startswith(incomplete)]
 
 
 class _Usd(click.ParamType[float]):
@@ -137,15 +162,16 @@ def lint_options(command: Callable[..., R]) -> Callable[..., R]:
         "--format",
         "log_format",
         metavar="NAME",
-        help="What the log is.  [default: told by its content]",
+        shell_complete=_complete_formats,
+        help="What the log is: " + ", ".join(LOG_FORMATS) + ".  [default: told by its content]",
     )
     @click.option(
         "--map",
         "fields",
         multiple=True,
         metavar="FIELD=POINTER",
-        help="Where a JSONL of your own has something: request=/payload/body, "
-        "usage=/answer/usage, time=/ts.",
+        help="Where JSON of your own has something: request=/payload/body, response=/answer, "
+        "time=/ts. May be repeated, or given with commas.",
     )
     @click.option(
         "--show-text",
@@ -218,6 +244,7 @@ def lint_options(command: Callable[..., R]) -> Callable[..., R]:
         **kwargs: object,
     ) -> R:
         settings = _settings(config, isolated=isolated)
+        mapping = _mapping(fields)
         wishes = Wishes(
             options=Options(
                 today=date.min,
@@ -240,8 +267,9 @@ def lint_options(command: Callable[..., R]) -> Callable[..., R]:
             baseline=baseline or settings.baseline,
             baseline_source="--baseline" if baseline else f"{settings.source}, baseline",
             write_baseline=write_baseline,
-            format=log_format or settings.format,
-            mapping=_mapping(fields) or settings.map,
+            # One says where the other looks, so a flag for either leaves the file's out.
+            format=log_format or (None if mapping else settings.format),
+            mapping=mapping or ({} if log_format else settings.map),
             thresholds=_thresholds(fail_on, fail_on_cost, settings),
             show_text=show_text,
             exit_zero=exit_zero,
@@ -296,7 +324,7 @@ def _thresholds(
 
 def _mapping(fields: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for text in fields:
+    for text in (part for given in fields for part in _NEXT_FIELD.split(given)):
         name, sign, pointer = text.partition("=")
         if not sign or not name.strip() or (pointer and not pointer.startswith("/")):
             raise UsageError(
