@@ -119,9 +119,7 @@ class MemoryLog:
 
 def lint(calls: Sequence[Call | Mapping[str, Any]], **options: Any) -> Report:
     """The report on calls, or on bare bodies in order."""
-    return analyse(
-        MemoryLog([*_calls(calls)]), options=Options(today=TODAY, **options)
-    )
+    return analyse(MemoryLog([*_calls(calls)]), options=Options(today=TODAY, **options))
 
 
 def rows(calls: Sequence[Call | Mapping[str, Any]], **options: Any) -> list[Row]:

@@ -90,8 +90,7 @@ class Row:
     predicted_tokens: int
     reported_tokens: int | None
     parts: tuple[tuple[Label, int], ...]
-    losses: tuple[tuple[str, int], ...]
-    """Kind of cause and tokens."""
+    losses: tuple[Loss, ...]
     cost_usd: float | None
 
 
@@ -139,17 +138,19 @@ class Analysis:
         for occurrence in self._unread.occurrences():
             self._collector.add(occurrence)
         total = tally.total(repeated=repeated, skipped=skipped)
+        found = self._collector.findings(
+            input_cost_usd=total.input_cost_usd,
+            prompt_tokens=total.prompt_tokens,
+            warning_share=self._options.warning_share,
+        )
         return Report(
-            findings=self._collector.findings(
-                input_cost_usd=total.input_cost_usd,
-                prompt_tokens=total.prompt_tokens,
-                warning_share=self._options.warning_share,
-            ),
+            findings=found.findings,
             total=total,
             reconciliation=tally.reconciliation(),
             remarks=remarks(
                 total,
                 tally,
+                found,
                 rules=tuple(self._used_rules.values()),
                 stale=self._book.staleness(self._options.today),
             ),
@@ -369,7 +370,7 @@ class Analysis:
                     predicted_tokens=should,
                     reported_tokens=usage.read_tokens,
                     parts=tuple(parts),
-                    losses=tuple((loss.cause.kind, loss.tokens) for loss in losses),
+                    losses=tuple(losses),
                     cost_usd=None if spent.cost is None else spent.cost.input_usd,
                 )
             )

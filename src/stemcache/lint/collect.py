@@ -10,9 +10,11 @@ from stemcache.lint.cause import Cause
 from stemcache.lint.finding import Example, Finding, Location, Severity
 from stemcache.trace.calls.call import Call, Place
 
-__all__ = ["Collector", "Occurrence"]
+__all__ = ["Collector", "Found", "Occurrence"]
 
 _EXAMPLES = 3
+_TRIFLE_SHARE = 0.001
+"""A cause of less than that of the spend is not worth a reader's time."""
 _MOST_GROUPS = 20_000
 """Causes beyond so many places are put together by their rule: nobody reads that far."""
 
@@ -28,6 +30,17 @@ class Occurrence:
     cost_usd: float | None
     rule: str | None
     """Name of the provider's rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is worth saying, and how much is not."""
+
+    findings: tuple[Finding, ...]
+    trifles: int
+    """Causes left out, each of less than a thousandth of the spend."""
+    trifling_tokens: int
+    """Lost to all of them."""
 
 
 class _Group:
@@ -73,8 +86,8 @@ class Collector:
 
     def findings(
         self, *, input_cost_usd: float | None, prompt_tokens: int, warning_share: float
-    ) -> tuple[Finding, ...]:
-        """Errors first, then by cost, then by tokens."""
+    ) -> Found:
+        """Errors first, then by cost, then by tokens; trifles apart."""
         found = [
             _finding(key, group, input_cost_usd, prompt_tokens, warning_share)
             for key, group in self._groups.items()
@@ -89,7 +102,21 @@ class Collector:
                 finding.location.line,
             )
         )
-        return tuple(found)
+        trifles = [finding for finding in found if _is_trifle(finding)]
+        return Found(
+            findings=tuple(finding for finding in found if not _is_trifle(finding)),
+            trifles=len(trifles),
+            trifling_tokens=sum(finding.lost_tokens for finding in trifles),
+        )
+
+
+def _is_trifle(finding: Finding) -> bool:
+    return (
+        finding.severity is Severity.NOTE
+        and finding.lost_tokens > 0
+        and finding.share is not None
+        and finding.share < _TRIFLE_SHARE
+    )
 
 
 class _Fields(dict[str, str]):

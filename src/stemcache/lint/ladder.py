@@ -26,6 +26,9 @@ __all__ = ["Alignment", "Ladder", "Step", "alignment", "climb", "steps_of"]
 
 _IN_PLACE = frozenset({ChangeKind.EDITED, ChangeKind.EXTENDED, ChangeKind.KEY_ORDER})
 
+_ONE_PLACE_BYTES = 128
+"""Changes of one span with less between them are one cause."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -70,19 +73,27 @@ def steps_of(
     `ends` are the bytes up to the end of each of the child's spans. A span that goes on is no cause
     where a cache can be read everywhere.
     """
-    steps = [
-        Step(change.after_index, change.shared_before, change=change)
-        for change in divergence.changes
-        if not (everywhere and change.kind is ChangeKind.EXTENDED)
-    ]
+    steps: list[Step] = []
+    for change in divergence.changes:
+        if everywhere and change.kind is ChangeKind.EXTENDED:
+            continue
+        before = steps[-1] if steps else None
+        if (
+            before is not None
+            and before.span == change.after_index
+            and change.shared_before - before.shared_before < _ONE_PLACE_BYTES
+        ):
+            # A time and an id on one line are one cause: mending either alone gains nothing.
+            continue
+        steps.append(Step(change.after_index, change.shared_before, change=change))
     for key in keys:
         at_bytes = ends[key.span - 1] if 0 < key.span <= len(ends) else 0
         # What was not shared before the section does not count as shared.
-        before = [change for change in divergence.changes if change.after_index < key.span]
+        ahead = [change for change in divergence.changes if change.after_index < key.span]
         shared = at_bytes
-        if before:
-            lost = sum(_unshared(change) for change in before)
-            shared = max(before[-1].shared_before, at_bytes - lost)
+        if ahead:
+            lost = sum(_unshared(change) for change in ahead)
+            shared = max(ahead[-1].shared_before, at_bytes - lost)
         steps.append(Step(key.span, min(shared, divergence.shared_bytes), key=key))
     return tuple(sorted(steps, key=lambda step: (step.span, step.key is None, step.shared_before)))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from stemcache.lint.collect import Found
 from stemcache.lint.finding import Total
 from stemcache.lint.tally import Tally
 from stemcache.provider.rule import Rule
@@ -20,7 +21,7 @@ _SILENT = {
 
 
 def remarks(
-    total: Total, tally: Tally, *, rules: Iterable[Rule], stale: Iterable[str]
+    total: Total, tally: Tally, found: Found, *, rules: Iterable[Rule], stale: Iterable[str]
 ) -> tuple[str, ...]:
     """Most important first."""
     said: list[str] = []
@@ -45,6 +46,11 @@ def remarks(
         )
     if total.unpriced_calls and total.priced_calls:
         said.append(f"{total.unpriced_calls:,} calls have no price and count in no sum of money")
+    if found.trifles:
+        said.append(
+            f"{found.trifles:,} causes of less than 0.1% of the spend each are left out: "
+            f"{found.trifling_tokens:,} tokens in all"
+        )
     for rule in rules:
         if rule.minimum_tokens.contested:
             low, high = rule.minimum_tokens.low, rule.minimum_tokens.high
