@@ -363,7 +363,16 @@ def test_openai_reads_stay_pinned_while_one_message_keeps_growing() -> None:
     log = Log(OPENAI)
     reads = [log.send(prompt).read_tokens for prompt in prompts]
     assert reads == [0] + [10_445] * 16
-    assert sum(reads) / sum(prompt.tokens for prompt in prompts) == pytest.approx(0.19, abs=0.01)
+    assert sum(reads) / sum(prompt.tokens for prompt in prompts) == pytest.approx(0.187, abs=0.001)
+
+
+def test_older_models_read_a_growing_message_as_far_as_it_was() -> None:
+    """The same run before 5.6: any prefix is found, in steps of 128."""
+    prompts = growing_message(17, marks=False)
+    log = Log(OLDER_OPENAI)
+    reads = [log.send(prompt).read_tokens for prompt in prompts]
+    assert reads[-1] == 85_248
+    assert sum(reads) / sum(prompt.tokens for prompt in prompts) == pytest.approx(0.898, abs=0.001)
 
 
 def test_openai_breakpoints_on_the_blocks_mend_it() -> None:
@@ -372,6 +381,7 @@ def test_openai_breakpoints_on_the_blocks_mend_it() -> None:
     log = Log(OPENAI)
     reads = [log.send(prompt).read_tokens for prompt in prompts]
     assert reads == [0, *(prompt.tokens for prompt in prompts[:-1])]
+    assert sum(reads) / sum(prompt.tokens for prompt in prompts) == pytest.approx(0.899, abs=0.001)
 
 
 def test_openai_appended_messages_mend_it_too() -> None:
