@@ -134,9 +134,7 @@ class Book:
 
     def _whole_price(self, found: Price, provider: str, model: str) -> Price:
         asked = replace(found, provider=provider)
-        entries = [
-            entry for entry in self._factors if entry.holds_for(asked) or entry.holds_for(found)
-        ]
+        entries = [entry for entry in self._factors if _bears(entry, asked, found)]
         whole = replace(asked, factors=tuple(entry.factor for entry in entries))
         place = geography(model)
         if place is None or geography(found.model) == place:
@@ -157,6 +155,11 @@ def load_book(*, overrides: Sequence[Path | Mapping[str, Any]] = ()) -> Book:
         else:
             files.append(read_path(given))
     return Book(files)
+
+
+def _bears(entry: FactorEntry, asked: Price, found: Price) -> bool:
+    """Tiers and regions are the seller's; what long prompts cost comes with the list price."""
+    return entry.holds_for(asked) or (entry.factor.kind == "context" and entry.holds_for(found))
 
 
 def _whole(part: RulePart, parts: Mapping[str, RulePart]) -> RulePart:

@@ -19,10 +19,12 @@ from stemcache.provider.usage import Usage
 __all__ = ["Cost", "Factor", "FactorKind", "Price", "cost"]
 
 FactorKind = Literal["tier", "region", "context"]
-_STANDARD = frozenset({"", "standard", "default", "auto", "on_demand", "on-demand"})
+_STANDARD = frozenset(
+    {"", "auto", "default", "on-demand", "on_demand", "standard", "standard_only"}
+)
 _ANYWHERE = frozenset({"", "global", "not_available"})
-_DATA_CENTRE = re.compile(r"[a-z]{2,20}(?:-gov)?-[a-z]{4,12}-?\d|[a-z]{4,20}\d?")
-"""`us-east-1`, `europe-west4`, `eastus2`: where a call went, which does not move list prices."""
+_DATA_CENTRE = re.compile(r"[a-z]{2,20}(?:-gov)?-[a-z]{4,12}-?\d")
+"""`us-east-1`, `europe-west4`: where a call went, which does not move list prices."""
 _MILLION = 1_000_000
 
 
@@ -111,12 +113,12 @@ class Price:
                 return None
             found.append(match[0])
         place = (region or "").strip().lower()
-        if place not in _ANYWHERE and not _DATA_CENTRE.fullmatch(place):
+        if place not in _ANYWHERE:
             regions = [one for one in self.factors if one.kind == "region"]
             match = [one for one in regions if one.name == place]
             if match:
                 found.append(match[0])
-            elif regions:
+            elif regions and not _DATA_CENTRE.fullmatch(place):
                 return None
         longer = [
             one
