@@ -7,7 +7,7 @@ units    │ call 7 ▒▒│ call 4 │ call 5 …  │ call 6   │      ▒ f
 A call is forgotten when another one takes its place in the ring, or when more than `most_calls`
 came behind it.
 
-Memory: 12 bytes a unit of the ring and 32 a call. Cost: a copy for each call that is kept, a view
+Memory: 12 bytes a unit of the ring and 40 a call. Cost: a copy for each call that is kept, a view
 for each that is asked for.
 """
 
@@ -32,6 +32,7 @@ class KeptCalls:
         self._length = np.zeros(self._most, np.int64)
         self._answered = np.zeros(self._most, np.float64)
         self._last = np.zeros(self._most, np.uint64)
+        self._content_bytes = np.zeros(self._most, np.int64)
         self._head = 0
         """Units written since the beginning, gaps at the ring's end included."""
         self._calls = 0
@@ -54,6 +55,7 @@ class KeptCalls:
         self._start[row], self._length[row] = self._head, length
         self._answered[row] = np.nan if answered_s is None else answered_s
         self._last[row] = content.last or 0
+        self._content_bytes[row] = content.unit_bytes[:length].sum(dtype=np.int64)
         self._head += length
         self._calls += 1
         return number
@@ -76,5 +78,6 @@ class KeptCalls:
         at = int(self._start[row]) % self._room
         end = at + int(self._length[row])
         sizes = self._bytes[at:end]
+        total = int(self._content_bytes[row])
         last = int(self._last[row]) if end > at else None
-        return Content(self._units[at:end], sizes, int(sizes.sum(dtype=np.int64)), last)
+        return Content(self._units[at:end], sizes, total, last)

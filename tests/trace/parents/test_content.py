@@ -1,0 +1,89 @@
+"""What a request has, each unit once."""
+
+import numpy as np
+
+from stemcache.trace.parents.content import Content, content_of
+from stemcache.trace.spans.prompt import prompt_of
+from stemcache.trace.spans.sketch import sketch
+from stemcache.wire.api import Api
+from tests.trace.parents.sketches import of_units
+
+
+def content(*texts: str, scope: str = "", lines: bool = True) -> Content:
+    """Of a conversation with these messages."""
+    messages = [{"role": "user", "content": text} for text in texts]
+    prompt = prompt_of({"messages": messages}, Api.CHAT)
+    return content_of(sketch(prompt), scope, prompt if lines else None).content
+
+
+def test_a_unit_that_repeats_is_there_once_with_all_its_bytes() -> None:
+    """Units rise, and their bytes are summed."""
+    found = content_of(of_units([5, 9, 5]), "", None).content
+    assert len(found.units) == 2
+    assert bool(found.units[0] < found.units[1])
+    assert sorted(found.unit_bytes.tolist()) == [100, 200]
+    assert found.content_bytes == 300
+
+
+def test_shared_bytes_count_a_repeated_unit_as_often_as_both_have_it() -> None:
+    """Twice here and once there is once."""
+    one = content_of(of_units([1, 1, 2, 3]), "", None).content
+    other = content_of(of_units([1, 3, 3, 4]), "", None).content
+    assert one.shared_bytes(other) == other.shared_bytes(one) == 200
+
+
+def test_an_empty_request_shares_nothing() -> None:
+    """Neither with a full one nor with another empty one."""
+    empty = content_of(of_units([]), "", None).content
+    assert (empty.content_bytes, empty.last) == (0, None)
+    assert empty.shared_bytes(empty) == 0
+    assert empty.shared_bytes(content_of(of_units([1]), "", None).content) == 0
+
+
+def test_scopes_have_no_unit_in_common() -> None:
+    """The same text under two keys is not shared."""
+    assert content("hello", scope="a").shared_bytes(content("hello", scope="a")) == 5
+    assert content("hello", scope="a").shared_bytes(content("hello", scope="b")) == 0
+
+
+def test_a_clock_in_the_first_line_leaves_the_rest_of_a_short_text_shared() -> None:
+    """And one in the last line what is before it."""
+    first = content("Now 10:31\nI need help"), content("Now 10:32\nI need help")
+    assert first[0].shared_bytes(first[1]) == len("I need help")
+    last = content("I need\nhelp now\nTime 1"), content("I need\nhelp now\nTime 2")
+    assert last[0].shared_bytes(last[1]) == len("I need\nhelp now\n")
+
+
+def test_lines_are_left_alone_without_the_prompt() -> None:
+    """A short text is then one unit, as in the sketch."""
+    one, other = content("Now 1\nhelp", lines=False), content("Now 2\nhelp", lines=False)
+    assert one.shared_bytes(other) == 0
+
+
+def test_lines_add_up_to_the_text() -> None:
+    """However many breaks there are, and wherever, in characters of any length."""
+    for text in ("\n", "\n\n", "a\n", "\na", "a\nb\n", "é\nß\nü", "a\n\n\nb", "\r\n\r\n"):
+        assert content(text).content_bytes == len(text.encode())
+
+
+def test_the_last_span_is_not_among_the_earlier_units() -> None:
+    """Also where lines of an earlier text have made more units of it."""
+    messages = [{"role": "user", "content": text} for text in ("a\nb", "c", "d\ne")]
+    prompt = prompt_of({"messages": messages}, Api.CHAT)
+    found = content_of(sketch(prompt), "", prompt)
+    assert len(found.earlier) == 3
+    assert len(found.content.units) == 5
+    assert found.content.last not in found.earlier.tolist()
+
+
+def test_half_a_surrogate_pair_is_content_like_any_other() -> None:
+    """Some decoders let it through."""
+    assert content("\ud800\nx").shared_bytes(content("\ud800\ny")) == 4
+
+
+def test_a_prompt_that_is_not_the_sketched_one_is_not_looked_into() -> None:
+    """Its number of spans tells."""
+    prompt = prompt_of({"messages": [{"role": "user", "content": "a\nb"}]}, Api.CHAT)
+    found = content_of(of_units([1, 2]), "", prompt)
+    assert np.array_equal(found.earlier, content_of(of_units([1, 2]), "", None).earlier)
+    assert len(found.content.units) == 2
