@@ -1,16 +1,11 @@
-import os
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-import click
 import pytest
 
-from stemcache.cli.lint_options import LOG_FORMATS, Wishes, complete_rules
+from stemcache.cli.lint_options import Wishes
 from stemcache.lint.fail_on import Threshold
 from stemcache.lint.options import Options
-from stemcache.trace.calls.detect import CALL_FORMATS
 from tests.cli.lint_runs import lint, pretend
 from tests.lint.reports import CLEAN
 
@@ -101,9 +96,9 @@ def test_a_flag_wins_over_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     assert options.bill_usd == 1234.5
     assert wishes.format is None
     assert wishes.mapping == {"request": "/a,b", "time": "/t", "usage": "/b"}
+    assert [threshold.text for threshold in wishes.thresholds] == ["calls<1", "lost_cost_usd>0"]
     _, wishes = asked(monkeypatch, "--format", "har")
     assert (wishes.format, wishes.mapping) == ("har", {})
-    assert [threshold.text for threshold in wishes.thresholds] == ["calls<1", "lost_cost_usd>0"]
 
 
 def test_another_file_or_none_can_be_named(settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,46 +143,3 @@ def test_prices_and_rules_of_the_user_reach_the_analysis(
         "price": {"openai": {"mine": {"input": 1.0}}},
         "rule": [{"unit": 32, "name": "vllm"}],
     }
-
-
-def test_formats_are_those_that_can_be_read() -> None:
-    """In the same order."""
-    assert tuple(CALL_FORMATS) == LOG_FORMATS
-
-
-def test_rules_are_completed_behind_commas() -> None:
-    """By code and by name, with what they find."""
-    context = click.Context(click.Command("lint"))
-    parameter = click.Option(["--select"])
-    found = complete_rules(context, parameter, "STM101,tool-o")
-    assert [item.value for item in found] == ["STM101,tool-order"]
-    assert [item.help for item in found] == ["The same tools in another order."]
-    codes = [item.value for item in complete_rules(context, parameter, "stm2")]
-    assert codes == sorted(codes)
-    assert "STM201" in codes
-
-
-@pytest.mark.parametrize(
-    ("words", "completed"),
-    [
-        ("stemcache lint --output-format sa", "sarif"),
-        ("stemcache lint --fail-on hit_", "hit_rate"),
-        ("stemcache lint --ignore clock", "clock-in-prefix"),
-        ("stemcache lint --format clau", "claude-code"),
-        ("stemcache rule STM10", "STM101"),
-        ("stemcache li", "lint"),
-    ],
-)
-def test_a_shell_completes_it(words: str, completed: str) -> None:
-    """As bash would ask."""
-    environment = {
-        **os.environ,
-        "_STEMCACHE_COMPLETE": "bash_complete",
-        "COMP_WORDS": words,
-        "COMP_CWORD": str(len(words.split()) - 1),
-    }
-    code = "from stemcache.cli.main import stemcache; stemcache(prog_name='stemcache')"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment
-    )
-    assert completed in [line.partition(",")[2] for line in done.stdout.splitlines()]

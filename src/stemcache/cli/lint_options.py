@@ -1,48 +1,32 @@
 """The flags of `stemcache lint`, joined with the settings file: a flag wins over the file."""
 
 import functools
-import math
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import click
-from click.shell_completion import CompletionItem
 
+from stemcache.cli.lint_values import (
+    LOG_FORMATS,
+    USD,
+    complete_formats,
+    complete_rules,
+    complete_thresholds,
+    field_pointers,
+)
 from stemcache.errors import UsageError
-from stemcache.lint.catalogue import rules
-from stemcache.lint.fail_on import FIGURES, Threshold, parse_threshold
+from stemcache.lint.fail_on import Threshold, parse_threshold
 from stemcache.lint.options import Options
 from stemcache.lint.select import check_selectors
 from stemcache.lint.settings import Settings, find_settings, read_settings
 from stemcache.lint.show import OutputFormat
 
-__all__ = ["LOG_FORMATS", "OutputFormat", "Wishes", "complete_rules", "lint_options"]
+__all__ = ["Wishes", "lint_options"]
 
 R = TypeVar("R")
-
-LOG_FORMATS = (
-    "stemcache",
-    "claude-code",
-    "codex",
-    "batch",
-    "bedrock",
-    "har",
-    "litellm",
-    "langfuse",
-    "otel",
-    "bodies",
-    "sglang",
-    "vllm",
-)
-"""Spelt out, so that --help does not wait for the readers; they check the name."""
-
-_MOST_USD = 1e12
-_NEXT_FIELD = re.compile(r",(?=\w+=)")
-"""A comma in a pointer is none of these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,51 +47,6 @@ class Wishes:
     exit_zero: bool = False
     quiet: bool = False
     progress: bool | None = None
-
-
-def complete_rules(
-    _ctx: click.Context, _param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Codes and names that go on as begun, behind the last comma."""
-    before, comma, begun = incomplete.rpartition(",")
-    return [
-        CompletionItem(f"{before}{comma}{value}", help=rule.summary)
-        for rule in rules()
-        for value in (rule.code, rule.name)
-        if value.lower().startswith(begun.lower())
-    ]
-
-
-def _complete_thresholds(
-    _ctx: click.Context, _param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    return [CompletionItem(name) for name in sorted(FIGURES) if name.startswith(incomplete)]
-
-
-def _complete_formats(
-    _ctx: click.Context, _param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    return [CompletionItem(name) for name in LOG_FORMATS if name.startswith(incomplete)]
-
-
-class _Usd(click.ParamType[float]):
-    """A sum of dollars, at least nothing."""
-
-    name = "usd"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """The sum; a dollar sign before it is allowed."""
-        if isinstance(value, float):
-            return value
-        try:
-            usd = float(str(value).strip().removeprefix("$").replace(",", ""))
-        except ValueError:
-            usd = math.nan
-        if not 0 <= usd <= _MOST_USD:
-            self.fail(f"{value!r} is no sum of dollars; write a number such as 12.50", param, ctx)
-        return usd
 
 
 def lint_options(command: Callable[..., R]) -> Callable[..., R]:
@@ -162,7 +101,7 @@ def lint_options(command: Callable[..., R]) -> Callable[..., R]:
         "--format",
         "log_format",
         metavar="NAME",
-        shell_complete=_complete_formats,
+        shell_complete=complete_formats,
         help="What the log is: " + ", ".join(LOG_FORMATS) + ".  [default: told by its content]",
     )
     @click.option(
@@ -183,18 +122,18 @@ def lint_options(command: Callable[..., R]) -> Callable[..., R]:
         "--fail-on",
         multiple=True,
         metavar="EXPR",
-        shell_complete=_complete_thresholds,
+        shell_complete=complete_thresholds,
         help="Exit with 1 where it is true: 'hit_rate<0.8', 'lost_tokens>1M'. May be repeated.",
     )
     @click.option(
         "--fail-on-cost",
-        type=_Usd(),
+        type=USD,
         metavar="USD",
         help="Exit with 1 where more than this is lost.",
     )
     @click.option(
         "--bill",
-        type=_Usd(),
+        type=USD,
         metavar="USD",
         help="What the provider's bill says; the report tells the gap to the log.",
     )
@@ -244,7 +183,7 @@ def lint_options(command: Callable[..., R]) -> Callable[..., R]:
         **kwargs: object,
     ) -> R:
         settings = _settings(config, isolated=isolated)
-        mapping = _mapping(fields)
+        mapping = field_pointers(fields)
         wishes = Wishes(
             options=Options(
                 today=date.min,
@@ -320,18 +259,3 @@ def _thresholds(
     if most is not None:
         found.append(Threshold(f"lost_cost_usd>{most:g}", "lost_cost_usd", ">", most))
     return tuple(found)
-
-
-def _mapping(fields: Iterable[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in (part for given in fields for part in _NEXT_FIELD.split(given)):
-        name, sign, pointer = text.partition("=")
-        if not sign or not name.strip() or (pointer and not pointer.startswith("/")):
-            raise UsageError(
-                f"{text!r} from --map is no FIELD=POINTER; write a field and a JSON pointer, such "
-                "as request=/payload/body"
-            )
-        if name.strip() in found:
-            raise UsageError(f"--map gives {name.strip()!r} twice; leave one out")
-        found[name.strip()] = pointer
-    return found

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import click
 
-from stemcache.cli.lint_options import complete_rules
+from stemcache.cli.lint_values import complete_rules
 from stemcache.lint.catalogue import find, rules
 from stemcache.lint.rule import LintRule
 
