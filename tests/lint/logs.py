@@ -17,7 +17,7 @@ __all__ = ["TODAY", "MemoryLog", "anthropic", "call", "chat", "kinds", "lint", "
 
 TODAY = date(2026, 11, 30)
 
-_WORDS = (
+_WORDS = (  # noqa: SIM905  # a list of words reads better as a text
     "account adapter amount answer balance branch cable carrier claim contract credit customer "
     "delivery device discount document estimate exchange field firmware invoice label launch "
     "limit manager market module network notice order panel payment policy price product quality "

@@ -10,7 +10,7 @@ airline = pytest.mark.skipif(not AIRLINE.is_file(), reason="the conversations ar
 
 @airline
 @pytest.mark.parametrize("at_once", [1, 8])
-def test_two_hundred_airline_conversations_that_only_append(at_once: int):
+def test_two_hundred_airline_conversations_that_only_append(at_once: int) -> None:
     """Two markers, of which one moves, and gaps of seconds: nothing to say."""
     sessions = [list(messages_requests(one, "claude-opus-5")) for one in trajectories()]
     bodies = interleaved(sessions, at_once=at_once, seed=3)
@@ -24,7 +24,7 @@ def test_two_hundred_airline_conversations_that_only_append(at_once: int):
 
 
 @airline
-def test_airline_conversations_as_chats_of_an_automatic_cache():
+def test_airline_conversations_as_chats_of_an_automatic_cache() -> None:
     """The same as Chat bodies, whose provider needs no markers."""
     bodies = []
     for one in trajectories():
@@ -35,7 +35,7 @@ def test_airline_conversations_as_chats_of_an_automatic_cache():
     assert [(one.kind, one.message) for one in report.findings if one.severity != "note"] == []
 
 
-def test_many_questions_under_one_system_prompt():
+def test_many_questions_under_one_system_prompt() -> None:
     """Questions that differ behind all that is shared are no fault."""
     bodies = []
     for number in range(40):

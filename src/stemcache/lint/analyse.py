@@ -285,7 +285,7 @@ class Analysis:
             self._ids[call.id] = number
             if len(self._ids) > 200_000:
                 del self._ids[next(iter(self._ids))]
-        self._known.add(number, self._remembered(judged, outcome), prompt, call.size_bytes)
+        self._known.add(number, self._remembered(judged), prompt, call.size_bytes)
 
     def _settle(
         self,
@@ -334,6 +334,8 @@ class Analysis:
             if label != "rounding"
         ]
         if case is not None and ladder is not None:
+            if ladder.top and case.parent.last_write is not None:
+                self._unread.wanted(case.parent.last_write)
             losses += judge(
                 case,
                 steps,
@@ -434,18 +436,20 @@ class Analysis:
                 )
             )
 
-    def _remembered(self, judged: "_Judged", outcome: Outcome) -> Known:
-        del outcome
+    def _remembered(self, judged: "_Judged") -> Known:
+        left = held(judged.rule, judged.shape)
+        positions = judged.shape.positions
         return Known(
             call=_light(judged.call),
             rule=judged.rule,
             span_chain=judged.sketch.span_chain,
             span_bytes=judged.sketch.span_bytes,
             keys=judged.keys,
-            held=held(judged.rule, judged.shape),
+            held=left,
             marks=tuple(marked(judged.shape)),
             prompt_tokens=judged.shape.tokens,
             reported_prompt_tokens=judged.usage.prompt_tokens,
+            last_write=positions[left.positions[-1]].chain if left.positions else None,
             did_nothing=_did_nothing(judged.usage, judged.shape, judged.rule),
         )
 

@@ -44,6 +44,8 @@ class Known:
     """Numbers of the spans that were marked."""
     prompt_tokens: int
     reported_prompt_tokens: int | None
+    last_write: int | None
+    """Chain of the last position at which it left something; None where that is everywhere."""
     did_nothing: bool
     """Whether it had markers that count and its usage shows neither a read nor a write."""
 

@@ -66,9 +66,7 @@ class Unread:
     ) -> None:
         """Settle what this call read, and follow what it wrote. O(1)."""
         if outcome.read_at is not None:
-            read = self._open.pop(shape.positions[outcome.read_at].chain, None)
-            if read is not None:
-                self._places[read.place].read += read.tokens
+            self.wanted(shape.positions[outcome.read_at].chain)
         written = outcome.written_tokens if usage.written_tokens is None else usage.written_tokens
         kept = held(rule, shape).positions if rule.kind == "markers" and written else ()
         if not kept:
@@ -92,6 +90,15 @@ class Unread:
         if len(self._open) >= _MOST_OPEN:
             self._close(next(iter(self._open)))
         self._open[position.chain] = _Write(place, written, premium, call)
+
+    def wanted(self, chain: int) -> None:
+        """Somebody came back for what was written there, whether it was found or not.
+
+        What kept it from being found is charged for the loss.
+        """
+        write = self._open.pop(chain, None)
+        if write is not None:
+            self._places[write.place].read += write.tokens
 
     def _close(self, chain: int) -> None:
         write = self._open.pop(chain)
