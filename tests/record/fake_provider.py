@@ -79,15 +79,23 @@ class FakeProvider:
     """Set when a request has been read."""
     steps: "asyncio.Queue[None]" = field(default_factory=asyncio.Queue)
     loop: asyncio.AbstractEventLoop | None = None
+    writers: list[asyncio.StreamWriter] = field(default_factory=list)
 
     def step(self) -> None:
         """Let a `stepwise` answer send its next event."""
         assert self.loop is not None
         self.loop.call_soon_threadsafe(self.steps.put_nowait, None)
 
+    def close_all(self) -> None:
+        """Close every connection."""
+        assert self.loop is not None
+        for writer in self.writers:
+            self.loop.call_soon_threadsafe(writer.close)
+
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection."""
         self.connections += 1
+        self.writers.append(writer)
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")

@@ -15,13 +15,24 @@ from typing import Any
 
 from stemcache.record.lenient_json import parsed
 
-__all__ = ["eventstream_events", "sse_data"]
+__all__ = ["eventstream_events", "is_ended", "sse_data"]
 
 _PRELUDE = struct.Struct(">III")
 _STRING = 7
 _SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
 """Bytes of a header's value by its type; 6 and 7 say theirs themselves."""
 _LARGEST_MESSAGE = 16 * 2**20
+
+_LAST = (b"[DONE]", b'"message_stop"', b"event: response.completed", b"event: response.incomplete")
+_LAST_BEGINS_BYTES = 256
+
+
+def is_ended(body: bytes) -> bool:
+    """Whether the last event of an SSE body says that it is the last."""
+    whole = body.rstrip(b"\r\n")
+    start = max(whole.rfind(b"\n\n"), whole.rfind(b"\r\n\r\n"), 0)
+    last = whole[start : start + _LAST_BEGINS_BYTES]
+    return len(body) > len(whole) and any(word in last for word in _LAST)
 
 
 def sse_data(body: bytes) -> Iterator[bytes]:

@@ -5,7 +5,6 @@ It lives in memory only, from the end of the call until its line is written.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from stemcache.record.capture import Capture
 
@@ -34,12 +33,9 @@ class Exchange:
     """Why there is no answer, or not all of it, in one word; `record` lists them."""
     response_headers: Headers = field(default=(), repr=False)
     response: Capture | None = field(default=None, repr=False)
-    events: list[Any] | None = field(default=None, repr=False)
-    """In place of `response`: parts of the answer that a client library has decoded already."""
 
     def release(self) -> None:
         """Give the memory of both bodies back."""
         self.request.release()
         if self.response is not None:
             self.response.release()
-        self.events = None

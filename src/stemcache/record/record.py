@@ -28,15 +28,18 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from stemcache.record.answer import Answer, fold, read_events
+from stemcache.provider.usage import Usage
+from stemcache.provider.usage_read import read_usage
+from stemcache.record.answer import reduced_body
 from stemcache.record.body_secrets import BodySecretError, without_secrets
 from stemcache.record.credentials import account_of, masked, public_url, secrets_of
 from stemcache.record.encoding import decoded
+from stemcache.record.events import is_ended
 from stemcache.record.exchange import Exchange, Headers
 from stemcache.record.headers import kept_request_headers, kept_response_headers
 from stemcache.record.lenient_json import dumped
 from stemcache.record.scope import ScopeKey
-from stemcache.record.tokens import PromptTokens, prompt_tokens
+from stemcache.wire.api import Api
 
 __all__ = ["VERSION", "Keep", "Line", "line_of"]
 
@@ -73,7 +76,7 @@ class Line:
 
     data: bytes
     """With its line end."""
-    tokens: PromptTokens | None
+    usage: Usage | None
 
 
 class _Prompt(msgspec.Struct):
@@ -110,8 +113,14 @@ def line_of(exchange: Exchange, key: ScopeKey, keep: Keep) -> Line | None:
             body, redacted = None, True
         else:
             body, redacted = clean, clean is not body
-    answer = _answer(exchange, keep)
+    answer_body = _answer_body(exchange)
     failed = exchange.failed
+    if failed == "client_left" and answer_body is not None and is_ended(answer_body):
+        failed = None  # some clients leave with the last event, before the end of the body
+    answer = None
+    if answer_body is not None:
+        kind = _header(exchange.response_headers, "content-type")
+        answer = reduced_body(answer_body, kind, content=keep.answers)
     record: dict[str, Any] = {
         "stemcache": VERSION,
         "time": round(exchange.time_s, 6),
@@ -127,13 +136,17 @@ def line_of(exchange: Exchange, key: ScopeKey, keep: Keep) -> Line | None:
         "response_headers": _masked(
             kept_response_headers(exchange.response_headers, key.digest), secrets
         ),
-        "response": None if answer is None else answer.as_json(),
+        "response": answer,
         "truncated": request.truncated,
     }
     if redacted:
         record["redacted"] = True
-    tokens = None if answer is None else prompt_tokens(answer.usage)
-    return Line(dumped(record) + b"\n", tokens)
+    reported = None if answer is None else answer["usage"]
+    usage = None
+    if reported:
+        converse = "/converse" in exchange.url
+        usage = read_usage(reported, api=Api.CONVERSE if converse else None, provider=None)
+    return Line(dumped(record) + b"\n", usage)
 
 
 def _has_prompt(body: bytes) -> bool:
@@ -156,23 +169,17 @@ def _request(body: bytes | None) -> dict[str, str | None]:
         return {"request_base64": base64.b64encode(body).decode("ascii")}
 
 
-def _answer(exchange: Exchange, keep: Keep) -> Answer | None:
-    if exchange.events is not None:
-        return fold(exchange.events, keep_content=keep.answers)
+def _answer_body(exchange: Exchange) -> bytes | None:
     response = exchange.response
     if response is None or not response.size_bytes:
         return None
     encoding = _header(exchange.response_headers, "content-encoding")
-    kind = _header(exchange.response_headers, "content-type")
-    if response.truncated and encoding.strip().lower() not in {"", "identity"}:
+    if not response.truncated:
+        return decoded(response.head, encoding, most_bytes=_MOST_DECODED_BYTES)
+    if encoding.strip().lower() not in {"", "identity"}:
         return None
-    body = decoded(response.head, encoding, most_bytes=_MOST_DECODED_BYTES)
-    if body is None:
-        return None
-    if response.truncated:
-        # Around the gap are two halves of events, which are read as none.
-        body += b"\n\n" + response.tail
-    return fold(read_events(body, kind, every=keep.answers), keep_content=keep.answers)
+    # Around the gap are two halves of events, which are read as none.
+    return response.head + b"\n\n" + response.tail
 
 
 def _header(headers: Headers, wanted: str) -> str:

@@ -85,17 +85,27 @@ class Recorder:
             response = exchange.response
             starved = exchange.request.starved or (response is not None and response.starved)
             if self._closed:
-                self._lose(exchange, "the recorder is closed")
+                self.lose(exchange, "the recorder is closed")
             elif starved:
-                self._lose(exchange, "memory for calls that wait to be written is used up")
+                self.lose(exchange, "memory for calls that wait to be written is used up")
             elif self._queue.qsize() >= MOST_QUEUED:
-                self._lose(exchange, f"{MOST_QUEUED} calls wait to be written already")
+                self.lose(exchange, f"{MOST_QUEUED} calls wait to be written already")
             elif not self._thread.is_alive():
-                self._lose(exchange, "the thread that writes has died")
+                self.lose(exchange, "the thread that writes has died")
             else:
                 self._queue.put(exchange)
         except Exception as error:  # noqa: BLE001 - the call goes on, whatever it is
             self._say(f"a call was not recorded ({type(error).__name__})")
+
+    def lose(self, exchange: Exchange | None, reason: str) -> None:
+        """Count a call that was made and will not be recorded. Says so at the first, tenth, …"""
+        if exchange is not None:
+            exchange.release()
+        self.tally.lost += 1
+        if self.tally.lost >= self._told:
+            self._told *= 10
+            count = "1 call was" if self.tally.lost == 1 else f"{self.tally.lost:,} calls were"
+            self._say(f"{count} not recorded so far: {reason}; calls go on")
 
     def close(self, timeout_s: float = 10.0) -> Tally:
         """Write what waits, as far as time allows, and close the file. May be called twice."""
@@ -109,7 +119,7 @@ class Recorder:
                 except Empty:
                     break
                 if left is not None:
-                    self._lose(left, "the recorder was closed before it was written")
+                    self.lose(left, "the recorder was closed before it was written")
             if self._thread.is_alive():
                 self.tally.lost += 1
             else:
@@ -134,29 +144,21 @@ class Recorder:
                     self._count(line)
                 exchange.release()
             except OutputFullError:
-                self._lose(exchange, "the file has reached the size that --max-bytes allows")
+                self.lose(exchange, "the file has reached the size that --max-bytes allows")
             except OSError as error:
-                self._lose(exchange, f"the file cannot be written: {error.strerror}")
+                self.lose(exchange, f"the file cannot be written: {error.strerror}")
             except Exception as error:  # noqa: BLE001 - one call's record, not the others'
-                self._lose(exchange, f"a mistake of stemcache's, {type(error).__name__}")
+                self.lose(exchange, f"a mistake of stemcache's, {type(error).__name__}")
 
     def _count(self, line: Line) -> None:
         tally = self.tally
         tally.recorded += 1
         tally.recorded_bytes += len(line.data)
-        if line.tokens is not None:
+        usage = line.usage
+        if usage is not None and usage.prompt_tokens is not None and usage.read_tokens is not None:
             tally.with_usage += 1
-            tally.prompt_tokens += line.tokens.prompt
-            tally.cached_tokens += line.tokens.cached
-
-    def _lose(self, exchange: Exchange, reason: str) -> None:
-        """Count; say so at the first, the tenth, the hundredth, …"""
-        exchange.release()
-        self.tally.lost += 1
-        if self.tally.lost >= self._told:
-            self._told *= 10
-            count = "1 call was" if self.tally.lost == 1 else f"{self.tally.lost:,} calls were"
-            self._say(f"{count} not recorded so far: {reason}; calls go on")
+            tally.prompt_tokens += usage.prompt_tokens
+            tally.cached_tokens += usage.read_tokens
 
     def _say(self, message: str) -> None:
         # Whoever listens may be slow: a full pipe behind stderr must not hold up a call.

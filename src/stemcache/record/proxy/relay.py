@@ -88,6 +88,7 @@ class Relay:
         self._pending_bytes = 0
         self._connecting: asyncio.Task[None] | None = None
         self._chunked_answer = False
+        self._unreachable: str | None = None
         self._started_s = means.clock.now()
         self._recording = head.method == b"POST"
         recorder = means.recorder
@@ -119,13 +120,17 @@ class Relay:
         """A part of the request's body."""
         if self._recording:
             self._exchange.request.add(data)
+        if self._unreachable is not None:
+            return
         parts = [b"%x\r\n" % len(data), data, b"\r\n"] if self._head.chunked else [data]
         self._send(parts)
 
     def request_end(self) -> None:
         """The request is complete."""
         self.request_complete = True
-        if self._head.chunked:
+        if self._unreachable is not None:
+            self.failed("no_connection", self._unreachable)
+        elif self._head.chunked:
             self._send([b"0\r\n\r\n"])
 
     def client_left(self, reason: str = "client_left") -> None:
@@ -209,21 +214,27 @@ class Relay:
                     server_hostname=origin.host if origin.tls else None,
                 )
         except TimeoutError:
-            self._unreachable(f"cannot be reached: no connection within {means.connect_s:g} s")
+            self._give_up(f"cannot be reached: no connection within {means.connect_s:g} s")
         except ssl.SSLError as error:
             reason = getattr(error, "verify_message", None) or error.reason or "no reason given"
-            self._unreachable(f"cannot be reached: TLS failed ({reason})")
+            self._give_up(f"cannot be reached: TLS failed ({reason})")
         except (OSError, UnicodeError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            self._unreachable(f"cannot be reached: {reason}")
+            self._give_up(f"cannot be reached: {reason}")
         else:
             client.upstream, client.origin = upstream, origin
             self._connecting = None
             self._attach(upstream)
 
-    def _unreachable(self, detail: str) -> None:
+    def _give_up(self, detail: str) -> None:
         self._connecting = None
-        self.failed("no_connection", detail)
+        if self.request_complete or self._head.expects:
+            self.failed("no_connection", detail)
+            return
+        # Said at the end of the request, which is recorded whole and not cut off for the client.
+        self._unreachable = detail
+        self._pending = []
+        self._client.read(on=True)
 
     def _attach(self, upstream: Upstream) -> None:
         self._upstream = upstream
