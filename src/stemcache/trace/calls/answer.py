@@ -75,10 +75,13 @@ def answer_of(value: object) -> Answer | None:
 
 
 def _is_answer(value: Mapping[str, Any]) -> bool:
-    return any(
-        name in value
-        for name in ("usage", "choices", "content", "candidates", "usageMetadata", "error")
-    ) or ("output" in value and not isinstance(value["output"], str))
+    return (
+        any(
+            name in value for name in ("usage", "choices", "content", "candidates", "usageMetadata")
+        )
+        or bool(value.get("error"))
+        or ("output" in value and not isinstance(value["output"], str))
+    )
 
 
 def _with_status(answer: Answer | None, status: int | None) -> Answer | None:

@@ -42,8 +42,9 @@ class Shared:
 
     pointers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Of `--map`."""
-    batch_answers: dict[str, tuple[Place, Answer | None, int | None]] = field(default_factory=dict)
-    """Answers to batch requests by custom id, until their requests are read."""
+    batch_answers: dict[str, list[tuple[Place, Answer, bool]]] = field(default_factory=dict)
+    """Answers to batch requests by custom id, until their requests are read; whether they are
+    Anthropic's."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Records that are in order but are no calls to a model, by what they are instead."""
 

@@ -25,8 +25,9 @@ from stemcache.trace.calls.call import Call
 from stemcache.trace.calls.detect import FORMAT_LIST, format_named, told_format
 from stemcache.trace.calls.fields import decoded
 from stemcache.trace.calls.format import CallFormat, Record, Shared
+from stemcache.trace.calls.formats.batch import unasked
 from stemcache.trace.calls.formats.mapped import MAPPED, parsed_mapping
-from stemcache.trace.calls.paths import LogFile, found_files
+from stemcache.trace.calls.paths import LogFile, answers_first, found_files
 from stemcache.trace.calls.records import Piece, Records
 from stemcache.trace.calls.reread import FileIndex, Reread
 from stemcache.trace.calls.spool import Spool
@@ -136,14 +137,14 @@ class CallLog:
         """Once only. Raises UsageError for a file of no known format."""
         assert not self._entered, "a log is read once; open it again"
         self._entered = True
-        for file in self._files:
-            for call in self._read(file):
-                if call.id is not None:
-                    if call.id in self._seen:
-                        self.repeated += 1
-                        continue
-                    self._seen.add(call.id)
-                yield call
+        files = answers_first(self._files)
+        for call in chain(chain.from_iterable(map(self._read, files)), unasked(self._shared)):
+            if call.id is not None:
+                if call.id in self._seen:
+                    self.repeated += 1
+                    continue
+                self._seen.add(call.id)
+            yield call
 
     def __enter__(self) -> Self:
         return self

@@ -11,11 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stemcache.errors import UsageError
+from stemcache.trace.calls.fields import decoded
+from stemcache.trace.calls.formats.batch import is_batch_answer
+from stemcache.trace.lines import EndlessLineError, numbered_lines
+from stemcache.trace.problem import BadLineError
+from stemcache.trace.source import BrokenStreamError, open_source
 
-__all__ = ["LogFile", "found_files"]
+__all__ = ["LogFile", "answers_first", "found_files"]
 
 _SUFFIXES = (".jsonl", ".json", ".har", ".ndjson", ".log", ".gz", ".zst")
 _MAX_FILES = 1_000_000
+_HEAD_BYTES = 4096
+_COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,41 @@ def found_files(paths: Sequence[str]) -> list[LogFile]:
         else:
             found[path] = LogFile(path, named=True)
     return list(found.values())
+
+
+def answers_first(files: Sequence[LogFile]) -> Sequence[LogFile]:
+    """The same files, those of answers to a batch before the others.
+
+    Costs a look at the head of each; standard input and pipes are left where they are.
+    """
+    if len(files) < 2:
+        return files
+    answers = {file.path for file in files if _is_of_answers(file.path)}
+    return sorted(files, key=lambda file: file.path not in answers) if answers else files
+
+
+def _is_of_answers(path: str) -> bool:
+    try:
+        if path == "-" or not Path(path).is_file():
+            return False
+        with Path(path).open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+        if head.startswith(_COMPRESSED):
+            source = open_source(path)
+            head = next(source.chunks(), b"")
+            source.close()
+        if b'"custom_id"' not in head[:_HEAD_BYTES]:
+            return False
+        source = open_source(path)
+        try:
+            line = next(numbered_lines(source.chunks()), None)
+        finally:
+            source.close()
+        if line is None or line.text is None:
+            return False
+        return is_batch_answer(decoded(line.text, ""))
+    except (OSError, ValueError, UsageError, BrokenStreamError, EndlessLineError, BadLineError):
+        return False  # reading it says what is wrong
 
 
 def _inside(directory: str) -> Iterator[str]:

@@ -34,6 +34,8 @@ Piece = tuple[int, bytes, Any]
 """Number, text, and the value where it had to be decoded already."""
 
 _ENTRIES = (("log", "entries"), ("data",), ("events",), ("observations",), ("hits", "hits"))
+_HEAD_BYTES = 4096
+_BLANK_BYTES = 2**22
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -81,12 +83,10 @@ class Records:
 
     def __iter__(self) -> Iterator[Piece]:
         chunks = self._chunks()
-        head = next(chunks, b"")
-        while head and not head.removeprefix(_BOM).strip():
-            head += next(chunks, b"") or b" {"
-        start = head.removeprefix(_BOM).lstrip()
-        whole = chain((head,), chunks)
         try:
+            head = _head(chunks)
+            start = head.removeprefix(_BOM).lstrip()
+            whole = chain((head,), chunks)
             if start.startswith(b"[") and start[1:].lstrip()[:1] in {b"{", b"]", b""}:
                 self.kind = "elements"
                 yield from self._elements(whole)
@@ -170,6 +170,17 @@ class Records:
         del text
         for number, entry in enumerate(entries, start=1):
             yield number, b"", entry
+
+
+def _head(chunks: Iterator[bytes]) -> bytes:
+    """As much as tells what a file is: its first line, or the beginning of that."""
+    head = bytearray()
+    for chunk in chunks:
+        head += chunk
+        line = head.lstrip(_BOM + b" \t\r\n")
+        if b"\n" in line or len(line) > _HEAD_BYTES or len(head) > _BLANK_BYTES:
+            break
+    return bytes(head)
 
 
 def _is_document(start: bytes) -> bool:

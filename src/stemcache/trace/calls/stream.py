@@ -79,7 +79,7 @@ class _Stream:
         self._final: Mapping[str, Any] | None = None
 
     def add(self, event: Mapping[str, Any]) -> None:
-        kind = event.get("type")
+        kind = text_of(event.get("type"))
         if kind == "message_start":
             self._keep(mapping_of(event.get("message")))
         elif kind == "content_block_start":
