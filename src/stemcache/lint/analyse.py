@@ -265,7 +265,14 @@ class Analysis:
             if growth is not None and scale.reported and known.reported_prompt_tokens:
                 scale = scale.with_knot(growth.shared_bytes, known.reported_prompt_tokens)
         keys = key_values(rule, prompt, call.model)
-        shape = shape_of(prompt, drawn, keys=keys, scale=scale, output_tokens=usage.output_tokens)
+        shape = shape_of(
+            prompt,
+            drawn,
+            keys=keys,
+            scale=scale,
+            output_tokens=usage.output_tokens,
+            ttl=None if whole else _longest_ttl(usage),
+        )
         judged = _Judged(call, usage, rule, price, prompt, drawn, scale, keys, shape, whole)
         routing = _routing(call, rule, prompt)
         cache = self._cache(rule)
@@ -518,6 +525,12 @@ def _readable_s(call: Call, rule: Rule) -> float | None:
 def _tolerance(usage: Usage, rule: Rule, prompt_tokens: int) -> int:
     share = _ESTIMATE_TOLERANCE if usage.prompt_tokens is None else _TOLERANCE
     return max(_LEAST_TOLERANCE, 2 * rule.unit_tokens, round(share * prompt_tokens))
+
+
+def _longest_ttl(usage: Usage) -> str | None:
+    """Of what was written: one request may write for two lifetimes, the system prompt longer."""
+    written = [ttl for ttl, tokens in usage.written_by_ttl if tokens > 0]
+    return "1h" if "1h" in written else (written[0] if written else None)
 
 
 def _did_nothing(usage: Usage, shape: Shape, rule: Rule) -> bool:

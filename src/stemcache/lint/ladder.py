@@ -125,8 +125,8 @@ def climb(
         shared_bytes = max(shared_bytes, divergence.shared_bytes)
     shared_tokens = scale.tokens(shared_bytes)
     if parent_held.everywhere:
-        extents = [step.shared_before for step in steps] + [shared_bytes]
-        found = [_floored(rule, scale.tokens(extent)) for extent in extents]
+        found = [_floored(rule, _before(step, scale)) for step in steps]
+        found.append(_floored(rule, shared_tokens))
     else:
         held = set(parent_held.positions)
         reached = set(reach(rule, child).positions)
@@ -143,6 +143,13 @@ def climb(
     return Ladder(
         tuple(levels), top, shared_tokens, within, tuple(one.parent_span for one in aligned)
     )
+
+
+def _before(step: Step, scale: Scale) -> int:
+    # A parameter that keys all of the prompt keys what the log does not show of it, too.
+    if step.key is not None and step.span == 0:
+        return 0
+    return scale.tokens(step.shared_before)
 
 
 def alignment(

@@ -25,8 +25,12 @@ def shape_of(
     keys: tuple[KeyValue, ...],
     scale: Scale,
     output_tokens: int | None,
+    ttl: str | None = None,
 ) -> Shape:
-    """O(spans + units). Parameters that key the cache are mixed in where they begin to count."""
+    """O(spans + units). Parameters that key the cache are mixed in where they begin to count.
+
+    `ttl` is the lifetime that usage tells of where the log does not show the markers.
+    """
     salts = [(section_start(prompt, value.key), value.salt) for value in keys]
     span_chain, unit_chain = chains(sketch, salts)
     ends = np.cumsum(sketch.span_bytes)
@@ -49,13 +53,19 @@ def shape_of(
         fine_chain=unit_chain,
         fine_tokens=_tokens_at(scale, unit_ends),
         api=prompt.api,
-        automatic=None if prompt.automatic is None else Mark(prompt.automatic.ttl),
+        automatic=_whole_mark(prompt, ttl),
         implicit=_text(prompt.parameters.get("/prompt_cache_options/mode")) != "explicit",
         object_name=_text(
             prompt.parameters.get("/cachedContent") or prompt.parameters.get("/cached_content")
         ),
         output_tokens=output_tokens,
     )
+
+
+def _whole_mark(prompt: Prompt, ttl: str | None) -> Mark | None:
+    if prompt.automatic is not None:
+        return Mark(prompt.automatic.ttl)
+    return None if ttl is None else Mark(ttl)
 
 
 def _tokens_at(scale: Scale, ends: Any) -> Any:
