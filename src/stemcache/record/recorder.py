@@ -149,6 +149,9 @@ class Recorder:
                 self.lose(exchange, f"the file cannot be written: {error.strerror}")
             except Exception as error:  # noqa: BLE001 - one call's record, not the others'
                 self.lose(exchange, f"a mistake of stemcache's, {type(error).__name__}")
+            except BaseException:
+                self.lose(exchange, "the thread that writes has died")
+                raise
 
     def _count(self, line: Line) -> None:
         tally = self.tally
