@@ -17,7 +17,7 @@ from itertools import groupby
 from stemcache.trace.divergence.align import align
 from stemcache.trace.divergence.alike import alike
 from stemcache.trace.divergence.change import ChangeKind, Divergence
-from stemcache.trace.divergence.inside import inside
+from stemcache.trace.divergence.inside import inside, utf8_bytes
 from stemcache.trace.divergence.ledger import Ledger, Site
 from stemcache.trace.divergence.names import tool_name
 from stemcache.trace.divergence.pieces import Piece, PieceKind, pieces_of
@@ -96,14 +96,13 @@ def _enter(ledger: Ledger, piece: Piece, low: int, high: int) -> None:
 def _pair(ledger: Ledger, piece: Piece) -> None:
     old, new = ledger.old[piece.low], ledger.new[piece.child_low]
     found = inside(old, new)
+    shared = sum(place.shared_bytes for place in found.places) + found.tail_bytes
+    loose = 2 * shared < utf8_bytes(new.text) and not alike(old.text, new.text)
     for place in found.places:
         ledger.share(place.shared_bytes)
-        kind = place.kind
-        site = Site(kind, place.pointer, place.char, place.window)
-        ledger.change(
-            piece, site, loose=kind is ChangeKind.EDITED and not alike(old.text, new.text)
-        )
-        if kind is ChangeKind.EXTENDED:
+        site = Site(place.kind, place.pointer, place.char, place.window)
+        ledger.change(piece, site, loose=loose and place.kind is ChangeKind.EDITED)
+        if place.kind is ChangeKind.EXTENDED:
             ledger.align(piece.child_low, piece.low)
     ledger.tail(found.tail_bytes, mended=found.mended)
 

@@ -10,8 +10,8 @@ Invariants: hunks are in order and do not overlap on either side; outside of the
 equal; each begins and ends with a difference. Two hunks with little between them are one: a few
 letters that agree by chance are not shared text.
 
-Cost: equal ends at the speed of comparing memory; between them, near-linear in lines, then in words
-as far as `_WORDS_CHARS`.
+Cost: equal ends, and long equal runs between them, at the speed of comparing memory; what is left,
+near-linear in lines, then in words of the first 64 places, and none of those that are too long.
 """
 
 import re
@@ -25,7 +25,15 @@ __all__ = ["Hunk", "common_prefix", "common_suffix", "hunks_of"]
 _CHUNK = 2**16
 _WORDS_CHARS = 2**17
 """A longer stretch without equal lines in it is one hunk: words of two such are not worth it."""
-_MOST_HUNKS = 256
+_WORDED_HUNKS = 64
+"""Words are looked at in the first so many."""
+_PROBED_CHARS = 2**13
+"""Shorter stretches are looked at by lines and words only."""
+_MOST_PROBES = 48
+_PARTS = (0.5, 0.25, 0.75, 0.125)
+_PROBE_CHARS = 64
+_RUN_CHARS = 1_024
+"""Shorter runs are left to lines and words."""
 _NEAR_CHARS = 24
 """So few equal characters between two hunks make them one."""
 _FAR_CHARS = 128
@@ -66,9 +74,12 @@ def common_prefix(one: str, other: str, start: int = 0, other_start: int = 0) ->
     return done + low
 
 
-def common_suffix(one: str, other: str, most: int) -> int:
-    """How many characters both have in common before their ends, `most` at the most."""
-    end, other_end = len(one), len(other)
+def common_suffix(
+    one: str, other: str, most: int, end: int | None = None, other_end: int | None = None
+) -> int:
+    """How many characters both have in common before those places, `most` at the most."""
+    end = len(one) if end is None else end
+    other_end = len(other) if other_end is None else other_end
     done = 0
     while done < most:
         step = min(_CHUNK, most - done)
@@ -96,11 +107,56 @@ def hunks_of(old: str, new: str) -> list[Hunk]:
     back = common_suffix(old, new, min(len(old), len(new)) - front)
     whole = Hunk(front, len(old) - back, front, len(new) - back)
     found = [
-        small
-        for large in _cut(old, new, whole, lines=True)
-        for small in _cut(old, new, large, lines=False)
+        hunk for large in _probed(old, new, whole) for hunk in _cut(old, new, large, lines=True)
     ]
-    return _bounded(_joined(found))
+    found = _joined(found)
+    first, rest = found[:_WORDED_HUNKS], found[_WORDED_HUNKS:]
+    first = [small for large in first for small in _cut(old, new, large, lines=False)]
+    return _joined(first + rest)
+
+
+def _probed(old: str, new: str, whole: Hunk) -> list[Hunk]:
+    """What is left of a long hunk without the long runs that both sides have in it.
+
+    Looks for a few short pieces of the old text in the new one and goes on from there: what it
+    costs hangs on the number of edits, not on how a text is divided into lines.
+    """
+    left: list[Hunk] = []
+    todo = [whole]
+    probes = _MOST_PROBES
+    while todo:
+        hunk = todo.pop()
+        size = hunk.old_high - hunk.old_low
+        run = None
+        if min(size, hunk.new_high - hunk.new_low) >= _PROBED_CHARS:
+            for part in _PARTS:
+                if probes <= 0 or run is not None:
+                    break
+                probes -= 1
+                run = _run_at(old, new, hunk, hunk.old_low + int(size * part))
+        if run is None:
+            left.append(hunk)
+        else:
+            # The run is taken out; what is before it is looked at first.
+            todo.append(Hunk(run.old_high, hunk.old_high, run.new_high, hunk.new_high))
+            todo.append(Hunk(hunk.old_low, run.old_low, hunk.new_low, run.new_low))
+    return [hunk for hunk in left if _chars(hunk)]
+
+
+def _run_at(old: str, new: str, hunk: Hunk, at: int) -> Hunk | None:
+    """The run around that place of the old text which the new one has too, if it is long."""
+    piece = old[at : min(at + _PROBE_CHARS, hunk.old_high)]
+    found = new.find(piece, hunk.new_low, hunk.new_high)
+    if found < 0 or new.find(piece, found + 1, hunk.new_high) >= 0:
+        return None
+    before = common_suffix(
+        old, new, min(at - hunk.old_low, found - hunk.new_low), end=at, other_end=found
+    )
+    most = min(hunk.old_high - at, hunk.new_high - found)
+    behind = min(most, common_prefix(old, new, at, found))
+    if before + behind < _RUN_CHARS:
+        return None
+    return Hunk(at - before, at + behind, found - before, found + behind)
 
 
 def _cut(old: str, new: str, hunk: Hunk, *, lines: bool) -> Iterator[Hunk]:
@@ -171,11 +227,3 @@ def _near(left: Hunk, right: Hunk) -> bool:
 
 def _chars(hunk: Hunk) -> int:
     return max(hunk.old_high - hunk.old_low, hunk.new_high - hunk.new_low)
-
-
-def _bounded(hunks: list[Hunk]) -> list[Hunk]:
-    if len(hunks) <= _MOST_HUNKS:
-        return hunks
-    first, last = hunks[_MOST_HUNKS - 1], hunks[-1]
-    rest = Hunk(first.old_low, last.old_high, first.new_low, last.new_high)
-    return [*hunks[: _MOST_HUNKS - 1], rest]

@@ -1,7 +1,7 @@
 """The places at which one span differs from the one that stood in its place.
 
-A text gives one place for each edit; a structure, an image or a document gives its first one.
-Bytes are those of the child's text that the parent's has too, cut up by the places:
+A text gives one place for each edit, 64 at most; a structure, an image or a document gives its
+first one. Bytes are those of the child's text that the parent's has too, cut up by the places:
 
 ```
 child's text   ─shared─ place 0 ─shared─ place 1 ─shared─
@@ -24,6 +24,8 @@ from stemcache.trace.spans.span import Span, SpanKind
 __all__ = ["Inside", "Spotted", "inside", "utf8_bytes"]
 
 _TEXTS = frozenset({SpanKind.TEXT, SpanKind.THINKING, SpanKind.TOOL_RESULT, SpanKind.TOOL_USE})
+_MOST_PLACES = 64
+"""The last one stands for all that follow."""
 _MAYBE_JSON = frozenset({SpanKind.TOOL_USE, SpanKind.TOOL_RESULT, SpanKind.TOOL})
 
 
@@ -94,19 +96,16 @@ def _hull(old: str, new: str) -> Hunk:
 def _texts(old: str, span: Span, hunks: list[Hunk]) -> Inside:
     new = span.text
     places: list[Spotted] = []
-    at = 0
-    for hunk in hunks:
-        places.append(
-            Spotted(
-                ChangeKind.EDITED,
-                span.text_pointer,
-                hunk.new_low,
-                window_of(old, new, hunk),
-                utf8_bytes(new[at : hunk.new_low]),
-            )
-        )
+    at, tail = 0, 0
+    for i, hunk in enumerate(hunks):
+        shared = utf8_bytes(new[at : hunk.new_low])
         at = hunk.new_high
-    return Inside(tuple(places), utf8_bytes(new[at:]))
+        if i >= _MOST_PLACES:
+            tail += shared
+            continue
+        window = window_of(old, new, hunk)
+        places.append(Spotted(ChangeKind.EDITED, span.text_pointer, hunk.new_low, window, shared))
+    return Inside(tuple(places), tail + utf8_bytes(new[at:]))
 
 
 def _label(old: Span, new: Span) -> Inside:

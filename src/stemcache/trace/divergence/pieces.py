@@ -19,7 +19,7 @@ from enum import StrEnum
 from itertools import accumulate
 
 from stemcache.trace.divergence.align import Match, align
-from stemcache.trace.divergence.alike import alike
+from stemcache.trace.divergence.alike import Likeness
 from stemcache.trace.divergence.names import tool_name
 from stemcache.trace.spans.span import Span
 from stemcache.wire.section import Section
@@ -33,6 +33,8 @@ _MOST_GAPS = 8
 _CHANCE_CHARS = 64
 """Shorter stretches of equal messages between longer different ones agree by chance: "yes"."""
 _CHANCE_RATIO = 8
+_CHANCE_SPANS = 2
+"""Of an edit of one message in place nothing is chance."""
 
 
 class PieceKind(StrEnum):
@@ -144,7 +146,8 @@ def _without_chance(
 
     def by_chance(before: Piece, piece: Piece, ahead: Piece | None) -> bool:
         size = chars(piece)
-        replaced = before.low < before.high and before.child_low < before.child_high
+        spans = min(before.high - before.low, before.child_high - before.child_low)
+        replaced = spans >= _CHANCE_SPANS
         near = chars(before) if ahead is None else min(chars(before), chars(ahead))
         return replaced and size < _CHANCE_CHARS and size * _CHANCE_RATIO < near
 
@@ -238,10 +241,13 @@ def _paired(parent: Sequence[Span], child: Sequence[Span], gap: Piece) -> Iterat
         return
     at, child_at = gap.low, gap.child_low
     only = gap.high - gap.low == 1 == gap.child_high - gap.child_low
+    alike = Likeness()
     for i in range(gap.low, gap.high):
         for j in range(child_at, min(child_at + _WINDOW, gap.child_high)):
             beside = at == i and child_at == j
-            if _fit(parent[i], child[j], beside=beside, only=only):
+            if _may_pair(parent[i], child[j], beside=beside) and (
+                only or alike(parent[i].text, child[j].text)
+            ):
                 if not beside:
                     yield Piece(PieceKind.GAP, at, i, child_at, j)
                 kind = PieceKind.SAME if _equal(parent[i], child[j]) else PieceKind.PAIR
@@ -252,11 +258,8 @@ def _paired(parent: Sequence[Span], child: Sequence[Span], gap: Piece) -> Iterat
         yield Piece(PieceKind.GAP, at, gap.high, child_at, gap.child_high)
 
 
-def _fit(one: Span, other: Span, *, beside: bool, only: bool) -> bool:
-    """Whether to look for the difference inside; `beside`: nothing stands before either."""
+def _may_pair(one: Span, other: Span, *, beside: bool) -> bool:
+    """Whether they are of a sort, and long enough unless nothing stands before either."""
     if one.kind is not other.kind or one.role != other.role:
         return False
-    if only:
-        return True
-    long = min(len(one.text), len(other.text)) >= _CHANCE_CHARS
-    return (beside or long) and alike(one.text, other.text)
+    return beside or min(len(one.text), len(other.text)) >= _CHANCE_CHARS
