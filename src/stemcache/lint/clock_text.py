@@ -146,10 +146,10 @@ CLOCKS = (
     Detector(
         "clock time", Family.CLOCK, rf"(?<![\w:.$])(?:1[0-2]|[1-9]){_HALF}(?!\w)", _time_word_near
     ),
-    Detector("Unix time, ns", Family.CLOCK, r"(?<![\w.])\d{19}(?![\w.])", _unix),
-    Detector("Unix time, µs", Family.CLOCK, r"(?<![\w.])\d{16}(?![\w.])", _unix),
-    Detector("Unix time, ms", Family.CLOCK, r"(?<![\w.])\d{13}(?:\.\d{1,6})?(?![\w.])", _unix),
-    Detector("Unix time, s", Family.CLOCK, r"(?<![\w.+])\d{10}(?:\.\d{3,9})?(?![\w]|\.\d)", _unix),
+    Detector("Unix time in ns", Family.CLOCK, r"(?<![\w.])\d{19}(?![\w.])", _unix),
+    Detector("Unix time in µs", Family.CLOCK, r"(?<![\w.])\d{16}(?![\w.])", _unix),
+    Detector("Unix time in ms", Family.CLOCK, r"(?<![\w.])\d{13}(?:\.\d{1,6})?(?![\w.])", _unix),
+    Detector("Unix time", Family.CLOCK, r"(?<![\w.+])\d{10}(?:\.\d{3,9})?(?![\w]|\.\d)", _unix),
     Detector(
         "duration",
         Family.CLOCK,

@@ -9,7 +9,7 @@ from re import Match
 
 from stemcache.lint.volatile import Detector, Family
 
-__all__ = ["BUDGETS", "environment_lines"]
+__all__ = ["BUDGETS", "environment_lines", "pictures"]
 
 _GIT = re.compile(
     r"\s{0,8}(?:(?:On|Current|Main|Your) branch\b|HEAD detached|HEAD is now at|Untracked files"
@@ -85,6 +85,11 @@ def environment_lines(lines: list[str], ahead: str) -> str | None:
     last = [line for line in ahead[-600:].rstrip().split("\n") if line.strip()][-1:]
     near = bool(last) and (_sort(last[0]) in {"path", "file tree"} or _HEADING.search(last[0]))
     return "file list" if near or len(told) > 2 else None
+
+
+def pictures(line: str) -> bool:
+    """Whether a line by itself may be part of a picture; a blank one is."""
+    return not line.strip() or bool(_sort(line))
 
 
 def _sort(line: str) -> str:

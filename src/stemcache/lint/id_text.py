@@ -107,7 +107,7 @@ IDS = (
         _prefixed,
     ),
     Detector(
-        "nonce",
+        "id",
         Family.ID,
         rf"(?<![A-Za-z0-9])(?i:{_NAME})\"?\s?[=:]\s?[\"']?[A-Za-z0-9+/_.-]{{1,128}}={{0,2}}",
         _named,

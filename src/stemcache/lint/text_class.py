@@ -12,13 +12,20 @@ two texts are equal, or every line that is not in both is a line of the same pic
 
 from dataclasses import dataclass
 
-from stemcache.lint.environment_text import environment_lines
+from stemcache.lint.environment_text import environment_lines, pictures
 from stemcache.lint.mask import shape, tokens
 from stemcache.lint.volatile import Family, Token
 
 __all__ = ["TextClass", "classify", "shape_of"]
 
 _WINDOW_CHARS = 4096
+_MASKED_CHARS = 1024
+"""Of longer windows so much is masked and compared."""
+_CUT_CHARS = 64
+"""The end of what was cut may be half a token, and is not compared."""
+_STRANGE_LINES = 8
+_UNCOUNTED = frozenset({"git status"})
+_VOWELS = ("a", "e", "i", "o", "I", "HTTP")
 _AROUND_CHARS = 256
 _AHEAD_CHARS = 1024
 
@@ -35,6 +42,15 @@ class TextClass:
     new: str
     detail: str = ""
     """Of a clock, the finest unit it shows: `seconds`, `fractions of a second`; else empty."""
+
+    @property
+    def phrase(self) -> str:
+        """The class as a subject: `an ISO time with seconds`, `a UUID`, `git status`."""
+        if self.name in _UNCOUNTED:
+            return self.name
+        article = "an" if self.name.startswith(_VOWELS) else "a"
+        detailed = self.detail and not self.name.startswith("Unix time")
+        return f"{article} {self.name}" + (f" with {self.detail}" if detailed else "")
 
 
 def classify(old: str, new: str, *, before: str = "", line: str = "") -> TextClass | None:
@@ -53,7 +69,10 @@ def classify(old: str, new: str, *, before: str = "", line: str = "") -> TextCla
     tail = _tail(head, new, line)
     head = head[-_AROUND_CHARS:]
     if old and new:
-        told = _masked_alike(head + old + tail, head + new + tail, cut=cut)
+        whole = max(len(old), len(new)) <= _MASKED_CHARS
+        ours = head + (old + tail if whole else old[:_MASKED_CHARS])
+        theirs = head + (new + tail if whole else new[:_MASKED_CHARS])
+        told = _masked_alike(ours, theirs, cut=not whole)
         if told is not None:
             return told
     return _lines(head + old + tail, head + new + tail, ahead[: len(ahead) - len(head)], cut=cut)
@@ -83,21 +102,29 @@ def _tail(head: str, new: str, line: str) -> str:
 
 def _masked_alike(old: str, new: str, *, cut: bool) -> TextClass | None:
     """The first volatile piece that differs, if nothing else does."""
+    first = _first_difference(old, new)
+    if not _covered(old, first) or not _covered(new, first):
+        return None
     olds, news = tokens(old), tokens(new)
-    if not olds or not news or (len(olds) != len(news) and not cut):
+    if len(olds) != len(news) and not cut:
         return None
     at_old = at_new = 0
-    first: tuple[Token, Token] | None = None
+    differing: tuple[Token, Token] | None = None
     for one, other in zip(olds, news, strict=False):
-        same = old[at_old : one.start] == new[at_new : other.start]
-        if not same or one.family is not other.family:
+        if one.family is not other.family:
             return None
-        if first is None and old[one.start : one.end] != new[other.start : other.end]:
-            first = one, other
+        if old[at_old : one.start] != new[at_new : other.start]:
+            return None
+        if differing is None and old[one.start : one.end] != new[other.start : other.end]:
+            differing = one, other
         at_old, at_new = one.end, other.end
-    if first is None or (not cut and old[at_old:] != new[at_new:]):
+    rest, other_rest = old[at_old:], new[at_new:]
+    if cut:
+        most = max(0, min(len(rest), len(other_rest)) - _CUT_CHARS)
+        rest, other_rest = rest[:most], other_rest[:most]
+    if differing is None or rest != other_rest:
         return None
-    one, other = first
+    one, other = differing
     text = new[other.start : other.end]
     return TextClass(
         other.family,
@@ -108,6 +135,20 @@ def _masked_alike(old: str, new: str, *, cut: bool) -> TextClass | None:
     )
 
 
+def _first_difference(old: str, new: str) -> int:
+    for at, (one, other) in enumerate(zip(old, new, strict=False)):
+        if one != other:
+            return at
+    return min(len(old), len(new))
+
+
+def _covered(text: str, at: int) -> bool:
+    """Whether a volatile piece holds this place or ends there; most edits fail here, cheaply."""
+    start = max(0, at - _AROUND_CHARS)
+    near = text[start : at + _AROUND_CHARS]
+    return any(token.start <= at - start <= token.end for token in tokens(near))
+
+
 def _lines(old: str, new: str, ahead: str, *, cut: bool) -> TextClass | None:
     olds, news = old.split("\n"), new.split("\n")
     if cut:
@@ -116,24 +157,22 @@ def _lines(old: str, new: str, ahead: str, *, cut: bool) -> TextClass | None:
     in_old, in_new = set(olds), set(news)
     gone = [one for one in olds if one not in in_new]
     come = [one for one in news if one not in in_old]
-    differing = _not_masked(gone, come)
+    differing = _without_volatile(gone, come)
     name = environment_lines(differing, ahead + _common_head(olds, news))
     if name is None:
         return None
     return TextClass(Family.ENVIRONMENT, name, shape(name, old), shape(name, new))
 
 
-def _not_masked(gone: list[str], come: list[str]) -> list[str]:
-    """The lines that are in one list only, those left out that differ in volatile pieces alone."""
-    if not gone or not come:
-        return gone + come
-    masked_gone, masked_come = [_masked(one) for one in gone], [_masked(one) for one in come]
-    left = set(masked_gone) & set(masked_come)
-    return [
-        line
-        for line, masked in zip(gone + come, masked_gone + masked_come, strict=True)
-        if masked not in left
-    ]
+def _without_volatile(gone: list[str], come: list[str]) -> list[str]:
+    """The lines that are on one side only, without those that differ in volatile pieces alone."""
+    lines = gone + come
+    strange = {line for line in lines if not pictures(line)}
+    if not 0 < len(strange) <= _STRANGE_LINES:
+        return lines
+    ours = [_masked(line) for line in gone if line in strange]
+    theirs = [_masked(line) for line in come if line in strange]
+    return [line for line in lines if line not in strange] if ours == theirs else lines
 
 
 def _masked(line: str) -> str:
@@ -155,9 +194,9 @@ def _common_head(olds: list[str], news: list[str]) -> str:
 def _detail(token: Token, text: str) -> str:
     if token.family is not Family.CLOCK:
         return ""
-    if token.name in {"Unix time, ms", "Unix time, µs", "Unix time, ns"}:
+    if token.name.startswith("Unix time in"):
         return "fractions of a second"
-    if token.name == "Unix time, s":
+    if token.name == "Unix time":
         return "seconds"
     if token.name in {"duration", "relative time"}:
         return ""

@@ -93,15 +93,9 @@ def cause(change: Change, told: TextClass) -> Cause:
     return content_cause(
         RULE,
         change,
-        f"{_phrase(told)} differs {where(change)}",
+        f"{told.phrase} differs {where(change)}",
         told.name,
         old=told.old,
         new=told.new,
         fields=(("what", told.name), ("where", where(change))),
     )
-
-
-def _phrase(told: TextClass) -> str:
-    article = "an" if told.name[0] in "aeiouIU" and not told.name.startswith("Un") else "a"
-    fine = f" with {told.detail}" if told.detail and not told.name.startswith("Unix time") else ""
-    return f"{article} {told.name}{fine}"

@@ -76,11 +76,10 @@ def explains(change: Change, pair: Pair) -> Cause | None:
 
 def cause(change: Change, told: TextClass) -> Cause:
     """The cause, where the class is known."""
-    article = "an" if told.name[0] in "aeiou" else "a"
     return content_cause(
         RULE,
         change,
-        f"{article} {told.name} was taken anew {where(change)}",
+        f"{told.phrase} differs {where(change)}",
         told.name,
         old=told.old,
         new=told.new,

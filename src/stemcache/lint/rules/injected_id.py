@@ -81,13 +81,9 @@ def cause(change: Change, told: TextClass) -> Cause:
     return content_cause(
         RULE,
         change,
-        f"{_article(told.name)} {told.name} differs {where(change)}",
+        f"{told.phrase} differs {where(change)}",
         told.name,
         old=told.old,
         new=told.new,
         fields=(("what", told.name), ("where", where(change))),
     )
-
-
-def _article(name: str) -> str:
-    return "an" if name[0] in "aei" else "a"

@@ -73,12 +73,12 @@ def explains(change: Change, pair: Pair) -> Cause | None:
     if any(span.kind is SpanKind.TOOL_USE for span in spans):
         return None
     if change.kind is ChangeKind.KEY_ORDER:
-        what = "keys"
+        what = "required names" if change.pointer.endswith("equired") else "keys"
     elif _only_order(change):
         what = "required names" if change.section is Section.TOOLS else "keys"
     else:
         return None
-    message = f"the same {what} stand in another order {where(change)}"
+    message = f"{what} stand in another order {where(change)}"
     return content_cause(RULE, change, message, what, old=what, new=f"{what} in another order")
 
 
