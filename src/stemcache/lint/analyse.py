@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from stemcache.lint.assumed import UNRESOLVED, assumed
 from stemcache.lint.collect import Collector, Occurrence
+from stemcache.lint.ends import Ends
 from stemcache.lint.finding import Report
 from stemcache.lint.judge import Case, Loss, judge, ladder_of, pure_growth
 from stemcache.lint.keys import KeyValue, key_values
@@ -43,7 +44,7 @@ from stemcache.provider.usage_read import read_usage
 from stemcache.trace.calls.call import Call, Place
 from stemcache.trace.divergence.change import Divergence
 from stemcache.trace.divergence.compare import compare
-from stemcache.trace.parents.index import Parent, ParentIndex
+from stemcache.trace.parents.index import ParentIndex
 from stemcache.trace.spans.bad_body import BadBodyError
 from stemcache.trace.spans.prompt import prompt_of
 from stemcache.trace.spans.sketch import Sketch, sketch
@@ -124,6 +125,7 @@ class Analysis:
         self._caches: dict[tuple[str, str], PromptCache] = {}
         self._parents = ParentIndex(overlap=options.overlap)
         self._known = KnownCalls(self._reread)
+        self._ends = Ends()
         self._scales = Scales()
         self._collector = Collector()
         self._unread = Unread()
@@ -254,10 +256,8 @@ class Analysis:
         drawn = sketch(prompt)
         prompt_bytes = int(drawn.span_bytes.sum())
         scope = f"{call.scope}\n{rule.provider}"
-        parent = self._parents.find(
-            drawn, scope=scope, now_s=call.time_s, previous=self._ids.get(call.previous_id or "")
-        )
-        known = None if parent is None else self._known.get(parent.number)
+        number = self._parent(call, prompt, drawn, scope)
+        known = None if number is None else self._known.get(number)
         scale = self._scales.of(call.model, prompt_bytes, usage.prompt_tokens, whole=whole)
         growth = None
         if known is not None:
@@ -273,11 +273,13 @@ class Analysis:
             output_tokens=usage.output_tokens,
             ttl=None if whole else _longest_ttl(usage),
         )
-        judged = _Judged(call, usage, rule, price, prompt, drawn, scale, keys, shape, whole)
+        judged = _Judged(
+            call, _light(call), usage, rule, price, prompt, drawn, scale, keys, shape, whole
+        )
         routing = _routing(call, rule, prompt)
         cache = self._cache(rule)
         outcome = cache.look(shape, now_s=call.time_s, scope=scope, routing=routing)
-        self._settle(judged, outcome, parent, known, growth)
+        self._settle(judged, outcome, number, known, growth)
         cache.keep(
             shape,
             outcome,
@@ -288,17 +290,29 @@ class Analysis:
             answered_s=call.answered_s,
         )
         number = self._parents.add(drawn, scope=scope, answered_s=_readable_s(call, rule))
+        self._ends.add(drawn, scope=scope, number=number)
         if call.id is not None:
             self._ids[call.id] = number
             if len(self._ids) > 200_000:
                 del self._ids[next(iter(self._ids))]
         self._known.add(number, self._remembered(judged), prompt, call.size_bytes)
 
+    def _parent(self, call: Call, prompt: Prompt, drawn: Sketch, scope: str) -> int | None:
+        """Number of the call that this one goes on from."""
+        plain = self._ends.find(prompt, drawn, scope=scope)
+        known = None if plain is None else self._known.get(plain)
+        if known is not None and not _later(known.readable_s, call.time_s):
+            return plain
+        found = self._parents.find(
+            drawn, scope=scope, now_s=call.time_s, previous=self._ids.get(call.previous_id or "")
+        )
+        return None if found is None else found.number
+
     def _settle(
         self,
         judged: "_Judged",
         outcome: Outcome,
-        parent: Parent | None,
+        parent: int | None,
         known: Known | None,
         growth: Divergence | None,
     ) -> None:
@@ -306,7 +320,7 @@ class Analysis:
         call, usage, rule = judged.call, judged.usage, judged.rule
         case = None
         if known is not None and parent is not None:
-            case = self._case(judged, known, parent.number, growth)
+            case = self._case(judged, known, parent, growth)
         elif parent is None:
             self._tally.cold += 1
         steps, ladder = ((), None) if case is None else ladder_of(case)
@@ -364,7 +378,7 @@ class Analysis:
             shape=judged.shape,
             prompt=judged.prompt,
             outcome=outcome,
-            call=call,
+            call=judged.light,
             rule=rule,
             spent=spent,
             usage=usage,
@@ -372,7 +386,7 @@ class Analysis:
         if self.on_row is not None:
             self.on_row(
                 Row(
-                    call=_light(call),
+                    call=judged.light,
                     parent=None if known is None else known.call.place,
                     rule=rule.name,
                     prompt_tokens=prompt_tokens,
@@ -429,13 +443,12 @@ class Analysis:
     def _collect(
         self, judged: "_Judged", losses: Iterable[Loss], known: Known | None, spent: Spend
     ) -> None:
-        light = _light(judged.call)
         for loss in losses:
             cost_usd = None if spent.premium_usd is None else spent.premium_usd * loss.tokens
             self._collector.add(
                 Occurrence(
                     cause=loss.cause,
-                    call=light,
+                    call=judged.light,
                     parent=None if known is None else known.call.place,
                     lost_tokens=loss.tokens,
                     cost_usd=cost_usd,
@@ -447,7 +460,7 @@ class Analysis:
         left = held(judged.rule, judged.shape)
         positions = judged.shape.positions
         return Known(
-            call=_light(judged.call),
+            call=judged.light,
             rule=judged.rule,
             span_chain=judged.sketch.span_chain,
             span_bytes=judged.sketch.span_bytes,
@@ -456,6 +469,7 @@ class Analysis:
             marks=tuple(marked(judged.shape)),
             prompt_tokens=judged.shape.tokens,
             reported_prompt_tokens=judged.usage.prompt_tokens,
+            readable_s=_readable_s(judged.call, judged.rule),
             last_write=positions[left.positions[-1]].chain if left.positions else None,
             did_nothing=_did_nothing(judged.usage, judged.shape, judged.rule),
         )
@@ -485,6 +499,8 @@ class Analysis:
 @dataclass(frozen=True, slots=True)
 class _Judged:
     call: Call
+    light: Call
+    """Without what is large."""
     usage: Usage
     rule: Rule
     price: Price | None
@@ -520,6 +536,10 @@ def _readable_s(call: Call, rule: Rule) -> float | None:
     if rule.readable_after == "answer-ends":
         return call.ended_s if call.ended_s is not None else call.answered_s
     return call.answered_s if call.answered_s is not None else call.ended_s
+
+
+def _later(one_s: float | None, other_s: float | None) -> bool:
+    return one_s is not None and other_s is not None and one_s > other_s
 
 
 def _tolerance(usage: Usage, rule: Rule, prompt_tokens: int) -> int:

@@ -44,6 +44,8 @@ class Known:
     """Numbers of the spans that were marked."""
     prompt_tokens: int
     reported_prompt_tokens: int | None
+    readable_s: float | None
+    """From when on what it left can be read."""
     last_write: int | None
     """Chain of the last position at which it left something; None where that is everywhere."""
     did_nothing: bool

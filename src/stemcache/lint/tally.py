@@ -1,7 +1,7 @@
 """Sums over a log: calls, tokens, money, and predicted against reported reads."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from stemcache.lint.finding import Reconciliation, Total
 from stemcache.lint.spend import Spend
@@ -101,14 +101,14 @@ class Tally:
             self._remainder[label] += tokens
             self._by_label[label] += 1
 
-    def total(self, *, repeated: int, skipped: Counter[str]) -> Total:
+    def total(self, *, repeated: int, skipped: Mapping[str, int]) -> Total:
         """All sums."""
         priced = self._priced > 0
         return Total(
             calls=self.calls,
             failed=self.failed,
             repeated=repeated,
-            skipped=dict(self.skipped + skipped),
+            skipped=dict(self.skipped + Counter(skipped)),
             cold=self.cold,
             prompt_tokens=self.prompt_tokens,
             prompt_tokens_reported=self._prompt_reported,
