@@ -95,7 +95,7 @@ def test_gemini_states_usage_in_every_chunk() -> None:
 
 
 @pytest.mark.parametrize("wrapped", [True, False])
-def test_converse_states_usage_in_its_metadata(wrapped: bool):  # noqa: FBT001  # two forms of it
+def test_converse_states_usage_in_its_metadata(wrapped: bool) -> None:  # noqa: FBT001  # two forms of it
     """With the event's name around it or without."""
     metadata = {"usage": {"inputTokens": 7}, "metrics": {"latencyMs": 1}}
     usage = reported(

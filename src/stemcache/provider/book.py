@@ -43,7 +43,11 @@ class Book:
         parts: dict[str, RulePart] = {}
         for file in self._files:
             if file.identity is not None:
-                self._identities[file.identity.name] = file.identity
+                name = file.identity.name
+                known_as = self._identities.get(name)
+                self._identities[name] = (
+                    file.identity if known_as is None else known_as.with_more(file.identity)
+                )
             for part in file.parts:
                 known = parts.get(part.name)
                 parts[part.name] = part if known is None else part.over(known, patch=True)
@@ -51,12 +55,21 @@ class Book:
             self._factors[:0] = file.factors  # a later file's factor is met first
             self._aliases.update(file.aliases)
         self._parts = {name: _whole(part, parts) for name, part in parts.items()}
-        self.rules: Mapping[str, Rule] = {name: build(part) for name, part in self._parts.items()}
+        self._built: dict[tuple[str, tuple[int, ...]], Rule] = {}
+        self.rules: Mapping[str, Rule] = {
+            name: self._rule(part, None) for name, part in self._parts.items()
+        }
         """By name, as they stand for a model that no table names."""
+        self._check_providers()
         for rule in self.rules.values():
             if rule.explicit is not None and rule.explicit not in self.rules:
                 where = self._parts[rule.name].where
                 raise UsageError(unknown_choice("explicit rule", rule.explicit, where, self.rules))
+
+    @property
+    def files(self) -> tuple[BookFile, ...]:
+        """What it was made of, the shipped files first."""
+        return self._files
 
     @property
     def identities(self) -> Mapping[str, Identity]:
@@ -68,7 +81,7 @@ class Book:
         part = self._parts.get(name)
         if part is None:
             raise UsageError(unknown_choice("rule", name, "the caller", self._parts))
-        return build(part, model) if model else self.rules[name]
+        return self._rule(part, model)
 
     def rule_for(self, provider: str, model: str | None, *, marked: bool) -> Rule | None:
         """The provider's rule for a model: the first whose patterns match, else one without."""
@@ -84,9 +97,9 @@ class Book:
                 chosen = part
         if chosen is None:
             return None
-        rule = build(chosen, model)
+        rule = self._rule(chosen, model)
         if marked and rule.explicit is not None:
-            rule = build(self._parts[rule.explicit], model)
+            rule = self._rule(self._parts[rule.explicit], model)
         return rule
 
     def price(self, provider: str, model: str) -> Price | None:
@@ -121,12 +134,28 @@ class Book:
                 by_date.setdefault(file.seen, []).append(file.name)
         sentences = []
         for seen, names in sorted(by_date.items()):
-            what = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more files"
+            many = f" and {len(names) - 1} more files had their" if len(names) > 1 else " had its"
             sentences.append(
-                f"{what} had its figures checked on {seen.isoformat()}, "
+                f"{names[0]}{many} figures checked on {seen.isoformat()}, "
                 f"{(today - seen).days} days ago; prices and rules may have changed"
             )
         return tuple(sentences)
+
+    def _check_providers(self) -> None:
+        """A price or factor for a provider that there is not would never be found."""
+        known = {*self._identities, *(rule.provider for rule in self.rules.values())}
+        for file in self._files:
+            priced = [provider for provider, _ in file.prices]
+            for name in (*priced, *(entry.provider for entry in file.factors)):
+                if name not in known:
+                    raise UsageError(unknown_choice("provider", name, file.name, known))
+
+    def _rule(self, part: RulePart, model: str | None) -> Rule:
+        """One object for all models that differ in nothing: callers may keep state by it."""
+        key = part.name, part.variants_for(model)
+        if key not in self._built:
+            self._built[key] = build(part, model)
+        return self._built[key]
 
     @property
     def _explicit(self) -> frozenset[str]:

@@ -1,6 +1,6 @@
 """By what a log's calls are told to be one provider's: names, hosts and models."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from stemcache.provider.table import Table
@@ -25,6 +25,17 @@ class Identity:
     nothing."""
     price_from: tuple[str, ...] = ()
     """Providers whose list prices hold where it has none of its own."""
+
+    def with_more(self, more: "Identity") -> "Identity":
+        """The provider, also told by what a user's table adds."""
+        return replace(
+            self,
+            names=(*self.names, *more.names),
+            prefixes=(*self.prefixes, *more.prefixes),
+            hosts=(*self.hosts, *more.hosts),
+            models=(*self.models, *more.models),
+            price_from=(*self.price_from, *more.price_from),
+        )
 
     def is_host(self, host: str) -> bool:
         """Whether it answers at a host, given in lower case without a port."""

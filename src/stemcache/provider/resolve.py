@@ -79,19 +79,19 @@ def _resolve(
         known = _named(book, host)
         if known is not None:
             # Clients of many servers call themselves openai, so the model may say otherwise.
-            told = _by_model(book, model)
-            own = not known.models or _matches(known, model)
-            return _made(book, known if own or told is None else told, model, marked, "host")
+            if book.rule_for(known.name, model, marked=False) is None:
+                known = _by_model(book, model) or known
+            return _made(book, known, model, "host", marked=marked)
         known = _hosted(book, host)
         if known is not None:
-            return _made(book, known, model, marked, "host")
+            return _made(book, known, model, "host", marked=marked)
     told = _by_model(book, model)
     if told is not None and not (host and told.open_weights):
-        return _made(book, told, model, marked, "alias" if aliased else "model")
+        return _made(book, told, model, "alias" if aliased else "model", marked=marked)
     if api is Api.CONVERSE and not host:
-        return _made(book, book.identities["bedrock"], model, marked, "api")
+        return _made(book, book.identities["bedrock"], model, "api", marked=marked)
     if api is Api.GENERATE and not host and model is None:
-        return _made(book, book.identities["gemini"], model, marked, "api")
+        return _made(book, book.identities["gemini"], model, "api", marked=marked)
     return Resolved(rule=None, price=None, model=model, how="")
 
 
@@ -104,14 +104,14 @@ def _by_flag(book: Book, provider: str, model: str | None, *, marked: bool) -> R
     if known is None:
         choices = {*book.identities, *book.rules}
         raise UsageError(unknown_choice("provider", provider, "--provider", choices))
-    found = _made(book, known, model, marked, "flag")
-    if found.rule is None and known.name in book.rules:
+    found = _made(book, known, model, "flag", marked=marked)
+    if (found.rule is None or model is None) and known.name in book.rules and not marked:
         rule = book.rule(known.name, model)
         return Resolved(rule=rule, price=found.price, model=model, how="flag")
     return found
 
 
-def _made(book: Book, known: Identity, model: str | None, marked: bool, how: str) -> Resolved:  # noqa: FBT001  # passed on
+def _made(book: Book, known: Identity, model: str | None, how: str, *, marked: bool) -> Resolved:
     rule = book.rule_for(known.name, model, marked=marked)
     price = None if model is None else book.price(known.name, model)
     return Resolved(rule=rule, price=price, model=model, how=how)
@@ -159,8 +159,3 @@ def _by_model(book: Book, model: str | None) -> Identity | None:
         if best is not None:
             return best[1]
     return None
-
-
-def _matches(known: Identity, model: str | None) -> bool:
-    names = model_names(model) if model else ()
-    return any(fnmatchcase(name, pattern) for name in names for pattern in known.models)

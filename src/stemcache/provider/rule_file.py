@@ -70,6 +70,15 @@ class RulePart:
     variants: tuple[_Variant, ...] = ()
     sources: tuple[SourceNote, ...] = ()
 
+    def variants_for(self, model: str | None) -> tuple[int, ...]:
+        """Numbers of the variants that a model is among."""
+        names = model_names(model) if model else ()
+        return tuple(
+            number
+            for number, variant in enumerate(self.variants)
+            if is_model(names, variant.models)
+        )
+
     def over(self, base: "RulePart", *, patch: bool) -> "RulePart":
         """Its own statements before those of the base. As a patch it keeps the base's models."""
         left = tuple(
@@ -138,11 +147,9 @@ def read_part(table: Table, sources: Sources, *, provider: str | None) -> RulePa
 def build(part: RulePart, model: str | None = None) -> Rule:
     """The rule, with what differs for the model. UsageError where a needed key is missing."""
     values = dict(part.fields)
-    names = model_names(model) if model else ()
     # The first that states a field wins: a user's tables stand before those that are shipped.
-    for variant in reversed(part.variants):
-        if is_model(names, variant.models):
-            values.update(variant.fields)
+    for number in reversed(part.variants_for(model)):
+        values.update(part.variants[number].fields)
     for need, key in _NEEDED.items():
         if need not in values:
             raise UsageError(f"{key} is missing from {part.where}; add it, or name a rule by like")
