@@ -55,6 +55,15 @@ def test_notes_take_little_room() -> None:
     assert page(replace(SIMPLE, findings=(note,))).count("line 2") == 0
 
 
+def test_of_many_notes_the_first_are_shown() -> None:
+    """The rest is counted; warnings are all shown."""
+    report = replace(SIMPLE, findings=(CLOCK,) * 12 + (finding(),) * 13)
+    text = page(report)
+    assert text.count("STM101 clock-in-prefix  calls") == 12
+    assert text.count("STM405 ttl-order  calls") == 10
+    assert "\n3 more notes; --output-format concise lists all\n\ncalls " in text
+
+
 def test_examples_of_other_files_have_their_names() -> None:
     """Of the same file the line is enough."""
     examples = (
@@ -113,6 +122,18 @@ def test_an_empty_log_is_said_to_be_empty() -> None:
     ("report", "said"),
     [
         (CLEAN, "Nothing found: no prompt loses a prefix that it could have kept. Hit rate 83.3%"),
+        (
+            replace(CLEAN, total=replace(CLEAN.total, fidelities={"usage-only": 12})),
+            "Nothing found, but little could be judged: the remarks below say why. Hit rate 83.3%",
+        ),
+        (
+            replace(CLEAN, total=Total(calls=3, rules={"": 3})),
+            "Nothing found, but little could be judged: the remarks below say why. calls",
+        ),
+        (
+            replace(CLEAN, total=replace(CLEAN.total, attainable_tokens=10, read_tokens=0)),
+            "Nothing found: these prompts share too little for any cache to matter. Hit rate 0.0%",
+        ),
         (replace(CLEAN, baselined=3), "Nothing found beyond the 3 findings of the baseline. Hit"),
         (replace(SIMPLE, findings=()), "Nothing found by the rules that are selected. Hit rate 0"),
         (

@@ -13,10 +13,13 @@ Lines are as wide as the terminal; only places, which are there to be copied, ma
 from collections.abc import Iterator
 from io import StringIO
 
+from rich.cells import cell_len
+from rich.color import ColorSystem
 from rich.console import Console
+from rich.style import Style
 from rich.text import Text
 
-from stemcache.lint.figures import percent
+from stemcache.lint.figures import count_of, percent
 from stemcache.lint.finding import Finding, Location, Report, Severity
 from stemcache.lint.render_concise import loss, place, weight
 from stemcache.lint.summary_lines import headline, summary
@@ -29,6 +32,8 @@ _BAR_CELLS = 20
 _NARROWEST = 40
 _LONGEST_FILE = 1024
 _LABEL_CELLS = 14
+_MOST_NOTES = 10
+"""Who reads notes to the end wants a list."""
 
 
 def render(
@@ -48,8 +53,15 @@ def render(
     if not quiet:
         yield from screen.wrapped(headline(report), style="bold")
         yield ""
+    notes = 0
     for finding in report.findings:
-        yield from _finding(screen, finding, show_text=show_text)
+        notes += finding.severity is Severity.NOTE
+        if notes <= _MOST_NOTES or finding.severity is not Severity.NOTE:
+            yield from _finding(screen, finding, show_text=show_text)
+            yield ""
+    if notes > _MOST_NOTES:
+        more = count_of(notes - _MOST_NOTES, "more note")
+        yield from screen.wrapped(f"{more}; --output-format concise lists all")
         yield ""
     for name, values in () if quiet else summary(report):
         for line in values:
@@ -62,32 +74,36 @@ class _Screen:
 
     def __init__(self, width: int, *, color: bool) -> None:
         self.width = width
-        self._console = Console(
-            file=StringIO(),
-            width=width,
-            force_terminal=color,
-            color_system="standard" if color else None,
-            no_color=not color,
-            legacy_windows=False,
-            highlight=False,
-            markup=False,
-            emoji=False,
-        )
+        self._color = color
+        self._console = Console(file=StringIO(), width=width)  # for its rules of wrapping
 
     def line(self, *parts: tuple[str, str]) -> str:
         """One line of styled parts, however long."""
-        with self._console.capture() as capture:
-            self._console.print(Text.assemble(*parts), soft_wrap=True, end="")
-        return capture.get()
+        if not self._color:
+            return "".join(text for text, _ in parts)
+        return "".join(_styled(text, style) for text, style in parts)
 
     def wrapped(
         self, text: str, *, indent: int = 0, label: str = "", style: str = ""
     ) -> Iterator[str]:
         """Lines of `text` behind `indent` cells, of which the first has the label in them."""
         room = max(_NARROWEST // 2, self.width - indent)
-        for number, piece in enumerate(Text(text).wrap(self._console, room)):
+        for number, piece in enumerate(self._pieces(text, room)):
             head = label.ljust(indent) if number == 0 else " " * indent
-            yield self.line((head, "bold" if label else ""), (piece.plain.rstrip(), style))
+            yield self.line((head, "bold" if label else ""), (piece, style))
+
+    def _pieces(self, text: str, room: int) -> Iterator[str]:
+        if cell_len(text) <= room:  # nearly always, and a hundred times as fast
+            yield text
+            return
+        for piece in Text(text).wrap(self._console, room):
+            yield piece.plain.rstrip()
+
+
+def _styled(text: str, style: str) -> str:
+    if not style or not text:
+        return text
+    return Style.parse(style).render(text, color_system=ColorSystem.STANDARD)
 
 
 def _finding(screen: _Screen, finding: Finding, *, show_text: bool) -> Iterator[str]:

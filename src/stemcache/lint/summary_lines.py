@@ -10,6 +10,8 @@ __all__ = ["headline", "summary"]
 
 _DAY_S = 86_400.0
 _MONTH_DAYS = 30
+_LITTLE = 0.05
+"""Attainable hit rate below which a cache is not worth a thought."""
 
 
 def headline(report: Report) -> str:
@@ -26,10 +28,21 @@ def headline(report: Report) -> str:
             return f"Nothing found beyond the {known} of the baseline.{tail}"
         if lost:
             return f"Nothing found by the rules that are selected.{tail} {lost}, to other causes."
-        return f"Nothing found: no prompt loses a prefix that it could have kept.{tail}"
+        return f"{_nothing(total)}{tail}"
     causes = count_of(len(report.findings), "finding")
     first = f"{rate}; {lost}" if rate and lost else rate or lost
     return f"{first}. {causes}." if first else f"{causes}."
+
+
+def _nothing(total: Total) -> str:
+    """What it means that nothing was found."""
+    unseen = total.fidelities.get("usage-only", 0) + total.fidelities.get("redacted", 0)
+    if unseen >= total.calls or total.rules.get("", 0) >= total.calls:
+        return "Nothing found, but little could be judged: the remarks below say why."
+    possible = total.attainable_hit_rate
+    if possible is not None and possible < _LITTLE:
+        return "Nothing found: these prompts share too little for any cache to matter."
+    return "Nothing found: no prompt loses a prefix that it could have kept."
 
 
 def _rate(report: Report) -> str:
