@@ -1,5 +1,6 @@
 """`stemcache lint` in this process, with a report made by hand in place of an analysis."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pytest
@@ -36,9 +37,11 @@ def pretend(patch: pytest.MonkeyPatch, report: Report) -> Asked:
     return asked
 
 
-def lint(*arguments: object, stdin: bytes | None = None) -> Run:
+def lint(
+    *arguments: object, stdin: bytes | None = None, env: Mapping[str, str | None] | None = None
+) -> Run:
     """`stemcache lint` with these arguments."""
-    result = CliRunner().invoke(stemcache, ["lint", *map(str, arguments)], input=stdin)
+    result = CliRunner().invoke(stemcache, ["lint", *map(str, arguments)], input=stdin, env=env)
     if isinstance(result.exception, StemcacheError):
         return Run(2, result.stdout, f"{result.stderr}stemcache: {result.exception}\n")
     if result.exception is not None and not isinstance(result.exception, SystemExit):

@@ -160,6 +160,36 @@ def test_texts_are_shown_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None
     assert SECRET in lint("a", "--show-text").out
 
 
+@pytest.mark.parametrize(
+    ("environment", "coloured"),
+    [
+        ({}, False),
+        ({"FORCE_COLOR": "1"}, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        ({"FORCE_COLOR": "1", "TERM": "dumb"}, False),
+    ],
+)
+def test_colours_are_for_terminals(
+    environment: dict[str, str], *, coloured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And for no one who has said that they are not wanted; the other formats have none."""
+    for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    pretend(monkeypatch, SIMPLE)
+    assert ("\x1b[" in lint("a", env=environment).out) == coloured
+    for other in ("concise", "json", "github", "sarif"):
+        assert "\x1b" not in lint("a", "--output-format", other, env=environment).out
+
+
+def test_the_report_is_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file has lines of a hundred characters."""
+    pretend(monkeypatch, SIMPLE)
+    narrow = lint("a", env={"COLUMNS": "50"}).out.splitlines()
+    assert len(narrow[0]) <= 50
+    assert len(lint("a", env={"COLUMNS": "120"}).out.splitlines()[0]) > 50
+
+
 def test_quiet_shows_findings_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     """No headline, no summary; nothing where nothing was found."""
     pretend(monkeypatch, SIMPLE)
