@@ -110,6 +110,7 @@ _OUR_WORDS = {
     "description",
     "thinking",
     "arguments",
+    "required",
 }
 _KINDS = {
     "clock_in_prefix": "clock",

@@ -123,7 +123,10 @@ def _block_left_out(change: Change, pair: Pair) -> bool:
 def _message_left_out(change: Change, pair: Pair) -> bool:
     """Whether a whole message that followed another of the user's is gone, and an answer came."""
     at = change.before_index
-    if at < 1 or change.before[0].message == pair.parent.spans[at - 1].message:
+    if (
+        not 1 <= at <= len(pair.parent.spans)
+        or change.before[0].message == pair.parent.spans[at - 1].message
+    ):
         return False
     after_user = pair.parent.spans[at - 1].role in {"user", "tool"}
     child_at = change.after_index

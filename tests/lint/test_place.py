@@ -1,0 +1,108 @@
+from dataclasses import replace
+
+import pytest
+
+from stemcache.lint.place import around, group_place, where
+from stemcache.trace.divergence.change import Change
+from stemcache.wire.section import Section
+from tests.lint.changes import edited, span
+
+
+def _change(text: str, new: str, char: int) -> Change:
+    one = span(text, 3)
+    return edited(one, one, old_text="x", new_text=new, char=char)
+
+
+def test_around_gives_what_stands_ahead_and_the_line_of_the_window() -> None:
+    """The line goes from the one line end to the next."""
+    near = around(_change("first\nNow: 05:14:31 here\nlast", "05:14:31", 17))
+    assert near.before == "first\nNow: "
+    assert near.line == "Now: 05:14:31 here"
+
+
+def test_a_window_that_begins_ahead_of_the_first_difference_is_found() -> None:
+    """Windows are widened to whole words, the character is not."""
+    near = around(_change("at 2026-11-30T05:14:31Z or so", "2026-11-30T05:14:31Z", 20))
+    assert near.before == "at "
+
+
+def test_a_window_over_several_lines_has_all_of_them() -> None:
+    """From the beginning of its first line to the end of its last."""
+    near = around(_change("one\ntwo three\nfour five\nsix", "three\nfour", 8))
+    assert near.line == "two three\nfour five"
+
+
+def test_of_a_long_text_only_what_is_near_is_given() -> None:
+    """A megabyte without a line end is not copied."""
+    near = around(_change("a" * 2**20 + "X" + "b" * 2**20, "X", 2**20))
+    assert len(near.before) == 1024
+    assert len(near.line) < 8192
+
+
+@pytest.mark.parametrize("char", [None, 10_000])
+def test_a_place_that_is_not_in_the_text_has_nothing_around_it(char: int | None) -> None:
+    """What is no string, or not as long as said, gives empty texts."""
+    near = around(replace(_change("short", "x", 0), char=char))
+    assert (near.before, near.line) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("pointer", "before"),
+    [
+        ("/tools/0/description", "Now "),
+        ("/tools/0/a~1b/1", "in "),
+        ("/tools/0/a~1b/7", ""),
+        ("/tools/0/a~1b/x", ""),
+        ("/tools/0/absent/" + "9" * 400, ""),
+        ("/tools/0", ""),
+    ],
+)
+def test_strings_inside_of_structures_are_found_by_pointer(pointer: str, before: str) -> None:
+    """Escapes and numbers as in JSON pointers; what is not there is nothing."""
+    value = {"description": "Now 5", "a/b": ["x", "in 5"]}
+    tool = span("{}", section=Section.TOOLS, pointer="/tools/0", value=value)
+    change = replace(
+        edited(tool, tool, old_text="4", new_text="5", char=len(before)), pointer=pointer
+    )
+    assert around(change).before == before
+
+
+def test_places_in_words() -> None:
+    """Section, or the number of the message and who speaks."""
+    tool = span("t", section=Section.TOOLS, pointer="/tools/2")
+    system = span("s", section=Section.SYSTEM)
+    message = span("m", 4, role="assistant")
+    places = [
+        where(edited(one, one, old_text="", new_text="", char=0)) for one in (tool, system, message)
+    ]
+    assert places == ["in a tool's definition", "in the system prompt", "in message 4 (assistant)"]
+    nowhere = replace(edited(message, message, old_text="", new_text="", char=0), after=())
+    assert where(nowhere) == "in message 4 (assistant)"
+    assert where(replace(nowhere, before=())) == "in the history"
+
+
+@pytest.mark.parametrize(
+    ("section", "pointer", "group"),
+    [
+        (Section.MESSAGES, "/messages/12/content/0/text", "messages:/messages/*/content/*/text"),
+        (Section.MESSAGES, "/messages/12", "messages:/messages/*"),
+        (Section.TOOLS, "/tools/3/input_schema/properties/id", "tools:/tools/*/input_schema"),
+        (Section.SYSTEM, "/system/1/text", "system:/system/1/text"),
+        (Section.SYSTEM, "/messages/0/content", "system:/messages/0/content"),
+    ],
+)
+def test_groups_leave_out_numbers_of_messages_and_tools(
+    section: Section, pointer: str, group: str
+) -> None:
+    """Those of system blocks stay: they tell causes apart."""
+    one = span("x", 0, section=section)
+    change = edited(one, one, old_text="", new_text="", char=0)
+    assert group_place(replace(change, pointer=pointer)) == group
+
+
+def test_a_group_of_a_deep_or_long_pointer_is_short() -> None:
+    """Names of keys are a caller's text, and may be as long as they like."""
+    one = span("x", 0)
+    change = edited(one, one, old_text="", new_text="", char=0)
+    assert len(group_place(replace(change, pointer="/a" * 10_000))) < 400
+    assert len(group_place(replace(change, pointer="/" + "a" * 10_000))) < 400
