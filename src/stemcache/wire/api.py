@@ -96,17 +96,19 @@ def _of_messages(body: Mapping[str, Any], messages: list[Any]) -> Api:
     for message in messages:
         if not isinstance(message, Mapping):
             continue
-        if message.get("role") in {"system", "tool", "developer"} or "tool_calls" in message:
+        # Tuples: a log may have anything for a role, also what no set can be asked for.
+        if message.get("role") in ("system", "tool", "developer") or "tool_calls" in message:
             return Api.CHAT
         content = message.get("content")
         for block in content if isinstance(content, list) else ():
             if not isinstance(block, Mapping):
                 continue
-            if block.get("type") in _ANTHROPIC_BLOCKS or "cache_control" in block:
+            kind = block.get("type")
+            if (isinstance(kind, str) and kind in _ANTHROPIC_BLOCKS) or "cache_control" in block:
                 return Api.MESSAGES
             if "type" not in block:
                 return Api.CONVERSE
-            if block.get("type") in {"image_url", "input_audio"}:
+            if kind in ("image_url", "input_audio"):
                 return Api.CHAT
     model = body.get("model")
     named = isinstance(model, str) and "claude" in model.lower()

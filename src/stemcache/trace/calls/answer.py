@@ -134,12 +134,12 @@ def _region(value: object) -> str | None:
 
 def _content(body: Mapping[str, Any]) -> Sequence[Any] | None:
     if isinstance(body.get("content"), list):
-        return items_of(body["content"])
+        return list(body["content"])
     if isinstance(body.get("output"), list):
-        return items_of(body["output"])
+        return list(body["output"])
     message = nested(body, "output", "message")
     if isinstance(message, dict):
-        return items_of(message.get("content"))
+        return list(items_of(message.get("content")))
     choice = mapping_of(next(iter(items_of(body.get("choices"))), None))
     if isinstance(choice.get("message"), dict):
         return [choice["message"]]
@@ -147,5 +147,5 @@ def _content(body: Mapping[str, Any]) -> Sequence[Any] | None:
         return [{"type": "text", "text": choice["text"]}]
     candidate = mapping_of(next(iter(items_of(body.get("candidates"))), None))
     if candidate:
-        return items_of(nested(candidate, "content", "parts"))
+        return list(items_of(nested(candidate, "content", "parts")))
     return None

@@ -91,7 +91,7 @@ class _Stream:
         elif kind in _FINAL:
             self._final = mapping_of(event.get("response"))
         elif kind == "error" or "error" in event:
-            self._fields["error"] = event.get("error") or {}
+            self._fields["error"] = event.get("error") or {"type": "error"}
         elif "choices" in event:
             self._keep(event)
             self._chunk(items_of(event["choices"]))

@@ -93,7 +93,7 @@ def test_broken_off_requests_failed(tmp_path: Path) -> None:
 
 def test_one_line_and_many_read_the_same(tmp_path: Path) -> None:
     """How an archive is laid out does not matter, and its calls can be read again."""
-    entries = [_entry(SENT), _entry(json.dumps(CHAT))]
+    entries = [_entry(SENT), _entry(json.dumps(CHAT), content={})]
     for indent in (None, 1):
         calls, log = read(_archive(tmp_path, entries, indent=indent))
         assert [call.place.line for call in calls] == [1, 2]
