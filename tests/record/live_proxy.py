@@ -27,8 +27,6 @@ from stemcache.record.recorder import Recorder
 
 __all__ = ["LiveProxy", "NearProxy", "near_proxy", "proxy", "read_records"]
 
-PROGRAM = "from stemcache.cli.record import record; record(prog_name='stemcache record')"
-
 
 def read_records(output: Path) -> list[dict[str, Any]]:
     """Every line of a file of records."""
@@ -149,7 +147,7 @@ class LiveProxy:
 @contextmanager
 def proxy(target: str, output: Path, *flags: str) -> Iterator[LiveProxy]:
     """Start a process on a free port, wait until it is ready, and stop it in the end."""
-    command = [sys.executable, "-c", PROGRAM, "--target", target, "--port", "0"]
+    command = [sys.executable, "-m", "stemcache", "record", "--target", target, "--port", "0"]
     process = subprocess.Popen(
         [*command, "--output", str(output), *flags],
         stdout=subprocess.PIPE,

@@ -147,7 +147,7 @@ def record(
     finally:
         tally = recorder.close()
     if cut:
-        say(f"stemcache: {cut} calls were cut off after the --grace of {grace:g} s")
+        say(f"stemcache: {'1 call was' if cut == 1 else f'{cut} calls were'} cut off")
     say(_summary(tally, output))
     sys.exit(0)
 
@@ -171,10 +171,11 @@ def _summary(tally: Tally, output: str) -> str:
     calls = "1 call" if tally.recorded == 1 else f"{tally.recorded:,} calls"
     text = f"recorded {calls}, {in_words(tally.recorded_bytes)}, into {output}"
     if tally.with_usage and tally.prompt_tokens:
+        calls = "1 call" if tally.with_usage == 1 else f"{tally.with_usage:,} calls"
         share = tally.cached_tokens / tally.prompt_tokens
         text += (
             f"; {tally.cached_tokens:,} of {tally.prompt_tokens:,} prompt tokens came from the "
-            f"cache ({share:.1%}, {tally.with_usage:,} calls with usage)"
+            f"cache ({share:.1%}, {calls} with usage)"
         )
     if tally.lost:
         text += f"; {tally.lost:,} not recorded"

@@ -28,6 +28,8 @@ MOST_QUEUED: Final = 4096
 _MEMORY_BYTES = 512 * 2**20
 _BODY_BYTES = 64 * 2**20
 _MOST_FILE_BYTES = 10**10
+_TALK_S = 1.0
+"""How long the end waits for who listens."""
 
 
 @dataclass(slots=True)
@@ -66,6 +68,7 @@ class Recorder:
         self._memory_bytes = memory_bytes
         self._tell = tell
         self._output = Output(path, most_bytes=most_bytes)
+        self._talks: list[threading.Thread] = []
         self._key = ScopeKey.beside(path)
         if self._output.narrowed:
             self._say(f"{path} could be read by others; it is for its owner alone now (mode 600)")
@@ -125,6 +128,8 @@ class Recorder:
             else:
                 with suppress(OSError):
                     self._output.close()
+            for talk in self._talks:
+                talk.join(_TALK_S)
         return self.tally
 
     def _begin(self) -> None:
@@ -165,7 +170,9 @@ class Recorder:
 
     def _say(self, message: str) -> None:
         # Whoever listens may be slow: a full pipe behind stderr must not hold up a call.
-        threading.Thread(target=self._tell_safely, args=(message,), daemon=True).start()
+        talk = threading.Thread(target=self._tell_safely, args=(message,), daemon=True)
+        talk.start()
+        self._talks = [*(each for each in self._talks if each.is_alive()), talk]
 
     def _tell_safely(self, message: str) -> None:
         with suppress(Exception):
