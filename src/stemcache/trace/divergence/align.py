@@ -39,6 +39,14 @@ class _Range:
     level: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Anchors:
+    """Items that correspond. Between sure ones it is worth looking for more."""
+
+    pairs: list[tuple[int, int]]
+    sure: bool
+
+
 def align(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Match]:
     """The runs of corresponding items, in order."""
     pairs: list[tuple[int, int]] = []
@@ -63,10 +71,10 @@ def _step(
     if low == high or other_low == other_high or part.level == _LEVELS:
         return []
     anchors = _anchors(one, other, _Range(low, high, other_low, other_high, part.level))
-    if not anchors:
+    pairs += anchors.pairs
+    if not anchors.sure:
         return []
-    pairs += anchors
-    edges = [(low - 1, other_low - 1), *anchors, (high, other_high)]
+    edges = [(low - 1, other_low - 1), *anchors.pairs, (high, other_high)]
     return [
         _Range(left[0] + 1, right[0], left[1] + 1, right[1], part.level + 1)
         for left, right in pairwise(edges)
@@ -74,9 +82,7 @@ def _step(
     ]
 
 
-def _anchors(
-    one: Sequence[Hashable], other: Sequence[Hashable], part: _Range
-) -> list[tuple[int, int]]:
+def _anchors(one: Sequence[Hashable], other: Sequence[Hashable], part: _Range) -> _Anchors:
     mine = one[part.low : part.high]
     theirs = other[part.other_low : part.other_high]
     counts, their_counts = Counter(mine), Counter(theirs)
@@ -98,7 +104,8 @@ def _anchors(
             seen[item] += 1
             if place is not None:
                 found.append((i, place))
-    return [(part.low + i, part.other_low + j) for i, j in _rising(found)]
+    pairs = [(part.low + i, part.other_low + j) for i, j in _rising(found)]
+    return _Anchors(pairs, sure=bool(once))
 
 
 def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -23,7 +23,7 @@ from stemcache.trace.divergence.align import align
 __all__ = ["Hunk", "common_prefix", "common_suffix", "hunks_of"]
 
 _CHUNK = 2**16
-_WORDS_CHARS = 2**17
+_WORDS_CHARS = 2**15
 """A longer stretch without equal lines in it is one hunk: words of two such are not worth it."""
 _WORDED_HUNKS = 64
 """Words are looked at in the first so many."""
@@ -38,7 +38,7 @@ _NEAR_CHARS = 24
 """So few equal characters between two hunks make them one."""
 _FAR_CHARS = 128
 """So many never do."""
-_WORD = re.compile(r"\w+|\s+|[^\w\s]")
+_WORD = re.compile(r"\s*(?:\w+|[^\w\s])|\s+")
 
 
 @dataclass(frozen=True, slots=True)

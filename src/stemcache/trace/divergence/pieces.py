@@ -219,19 +219,29 @@ def _tools(mine: Sequence[Span], theirs: Sequence[Span], whole: Piece) -> list[P
     for match in matches:
         taken.update(names[match.one : match.one + match.count])
     left, child_left = Counter(names) - taken, Counter(child_names) - taken
-    if any(name in child_left for name in left):
-        return [_joined(whole, whole, PieceKind.MOVED)]
-    pieces: list[Piece] = []
-    for piece in _filled(matches, whole):
-        if piece.kind is not PieceKind.SAME:
-            pieces.append(piece)
-            continue
-        for i in range(piece.high - piece.low):
-            low, child_low = piece.low + i, piece.child_low + i
-            same = _equal(mine[low - whole.low], theirs[child_low - whole.child_low])
-            kind = PieceKind.SAME if same else PieceKind.PAIR
-            pieces.append(Piece(kind, low, low + 1, child_low, child_low + 1))
-    return pieces
+    moved = any(name in child_left for name in left)
+    pieces = _filled(matches, whole)
+    if moved:
+        # What stands where it stood, before and behind, did not move.
+        front = next(i for i, piece in enumerate(pieces) if piece.kind is PieceKind.GAP)
+        back = max(i for i, piece in enumerate(pieces) if piece.kind is PieceKind.GAP)
+        stretch = _joined(pieces[front], pieces[back], PieceKind.MOVED)
+        pieces[front : back + 1] = [stretch]
+    return [part for piece in pieces for part in _told(mine, theirs, piece, whole)]
+
+
+def _told(
+    mine: Sequence[Span], theirs: Sequence[Span], piece: Piece, whole: Piece
+) -> Iterator[Piece]:
+    """Tools of the same names as pairs, where they differ."""
+    if piece.kind is not PieceKind.SAME:
+        yield piece
+        return
+    for i in range(piece.high - piece.low):
+        low, child_low = piece.low + i, piece.child_low + i
+        same = _equal(mine[low - whole.low], theirs[child_low - whole.child_low])
+        kind = PieceKind.SAME if same else PieceKind.PAIR
+        yield Piece(kind, low, low + 1, child_low, child_low + 1)
 
 
 def _paired(parent: Sequence[Span], child: Sequence[Span], gap: Piece) -> Iterator[Piece]:
