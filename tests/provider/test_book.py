@@ -236,7 +236,7 @@ def test_a_host_of_ones_own_is_added_to_a_provider() -> None:
         ),
         (
             {"rule": [{"name": "anthropic", "ttl": [{"name": "5m"}]}]},
-            "has no time; give s, or low_s <= high_s, in seconds",
+            "has no time; give s, or low_s and what high_s there is, in seconds",
         ),
         (
             {"rule": [{"name": "anthropic", "write_factor": {}}]},

@@ -1,5 +1,6 @@
 """The rules that are shipped: figures, sources, and what they say of models and parameters."""
 
+import math
 import tomllib
 from datetime import date
 from importlib import resources
@@ -232,6 +233,10 @@ def test_openai_from_5_6_keys_everything(book: Book) -> None:
         "verbosity",
     }
     assert dict(rule.write_factor) == {"30m": 1.25, "12h": 2.5}
+    assert [(ttl.name, ttl.low_s, ttl.high_s) for ttl in rule.ttls] == [
+        ("30m", 1800, math.inf),
+        ("12h", 43200, math.inf),
+    ], "lifetimes are minimums there"
 
 
 def test_openai_before_5_6_keys_little(book: Book) -> None:

@@ -84,8 +84,9 @@ class Price:
         if self.write_usd_per_mtok:
             if ttl is None:
                 return next(iter(self.write_usd_per_mtok.values()))
-            if ttl in self.write_usd_per_mtok:
-                return self.write_usd_per_mtok[ttl]
+            listed = self.write_usd_per_mtok.get(ttl, self.write_usd_per_mtok.get(""))
+            if listed is not None:
+                return listed
         if rule is None or not rule.write_factor:
             return self.input_usd_per_mtok if rule is None and not self.writes_cost else None
         if ttl is None:

@@ -8,6 +8,7 @@ A part may state less than a rule needs: `like` takes the rest from another rule
 states only what differs. A `[[rule.model]]` table states what differs for some models.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -252,9 +253,14 @@ def _ttl(table: Table, sources: Sources, seen: list[SourceNote]) -> Ttl:
     _finish(table, sources, seen)
     if same is not None and low is high is None:
         return Ttl(name=name, low_s=same, high_s=same)
-    if same is None and low is not None and high is not None and low <= high:
-        return Ttl(name=name, low_s=low, high_s=high)
-    raise UsageError(f"{table.where} has no time; give s, or low_s <= high_s, in seconds")
+    if same is None and low is not None:
+        # A lifetime that is stated as a minimum only has no end that could be told.
+        high = math.inf if high is None else high
+        if low <= high:
+            return Ttl(name=name, low_s=low, high_s=high)
+    raise UsageError(
+        f"{table.where} has no time; give s, or low_s and what high_s there is, in seconds"
+    )
 
 
 def _write_factor(table: Table, sources: Sources, seen: list[SourceNote]) -> Mapping[str, float]:
