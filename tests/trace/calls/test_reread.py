@@ -1,8 +1,13 @@
+from io import BytesIO
 from pathlib import Path
 
+import pytest
+
+from stemcache.errors import UsageError
+from stemcache.trace.calls import spool as spool_module
 from stemcache.trace.calls.call import Place
 from stemcache.trace.calls.open import open_calls
-from stemcache.trace.calls.spool import Spool
+from stemcache.trace.calls.spool import Spool, SpoolFile
 from tests.trace.calls.logs import CHAT, MESSAGES, written
 
 
@@ -49,7 +54,9 @@ def test_bodies_can_be_read_again_while_reading(tmp_path: Path) -> None:
 
 def test_a_spool_keeps_texts_by_number() -> None:
     """Texts come back by their numbers, and numbers that were left out have none."""
-    spool = Spool()
+    file = SpoolFile()
+    spool, other = Spool(file), Spool(file)
+    other.add(1, b"other")
     spool.add(1, b"one")
     spool.add(4, b"four" * 1000)
     assert [spool.get(number) for number in (1, 2, 3, 4, 5, 0)] == [
@@ -61,4 +68,25 @@ def test_a_spool_keeps_texts_by_number() -> None:
         None,
     ]
     assert len(spool) == 4
-    spool.close()
+    assert other.get(1) == b"other"
+    file.close()
+
+
+def test_a_full_disk_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where lines cannot be kept, the error says where they were to go."""
+
+    def full() -> FullFile:
+        return FullFile()
+
+    monkeypatch.setattr(spool_module, "TemporaryFile", full)
+    with pytest.raises(UsageError) as raised:
+        SpoolFile().put(b"text")
+    assert str(raised.value) == (
+        "cannot keep lines of a log that is read once: No space left on device; set TMPDIR to a "
+        "directory with room, or give plain files"
+    )
+
+
+class FullFile(BytesIO):
+    def write(self, _: object) -> int:
+        raise OSError(28, "No space left on device")

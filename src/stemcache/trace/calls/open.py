@@ -30,7 +30,7 @@ from stemcache.trace.calls.formats.mapped import MAPPED, parsed_mapping
 from stemcache.trace.calls.paths import LogFile, answers_first, found_files
 from stemcache.trace.calls.records import Piece, Records
 from stemcache.trace.calls.reread import FileIndex, Reread
-from stemcache.trace.calls.spool import Spool
+from stemcache.trace.calls.spool import Spool, SpoolFile
 from stemcache.trace.problem import BadLineError
 from stemcache.trace.source import Source, open_source
 
@@ -102,12 +102,14 @@ class CallLog:
         self.lines = 0
         """Records so far that are not blank."""
         self.reread = Reread(shared)
+        """Reads bodies again, until the log is closed."""
         self._files = files
         self._forced = format
         self._shared = shared
         self._on_progress = on_progress
         self._formats: dict[str, CallFormat] = {}
         self._source: Source | None = None
+        self._spool_file: SpoolFile | None = None
         self._bytes_before = 0
         self._bytes_total = _total(files)
         self._seen: set[str] = set()
@@ -161,12 +163,17 @@ class CallLog:
         """Close files and give up temporary ones. Harmless twice."""
         if self._source is not None:
             self._source.close()
-        self.reread.close()
+        if self._spool_file is not None:
+            self._spool_file.close()
 
     def _read(self, file: LogFile) -> Iterator[Call]:
         self._source = open_source(file.path)
         name = file.path
-        spool = None if _seekable(file.path) else Spool()
+        spool = None
+        if not _seekable(file.path):
+            if self._spool_file is None:
+                self._spool_file = SpoolFile()
+            spool = Spool(self._spool_file)
         records = Records(
             self._source,
             bad=lambda line, reason: self.problems.add(name, line, reason),

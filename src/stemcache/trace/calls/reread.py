@@ -86,12 +86,6 @@ class Reread:
             call = self._from_file(index, place)
         return None if call is None else call.body
 
-    def close(self) -> None:
-        """Give up temporary files."""
-        for index in self._files.values():
-            if index.spool is not None:
-                index.spool.close()
-
     def _from_record(self, index: FileIndex, place: Place) -> Call | None:
         text = index.text(place.line)
         if text is None:
