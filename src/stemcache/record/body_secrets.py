@@ -16,7 +16,7 @@ from stemcache.record.lenient_json import parsed
 
 __all__ = ["BodySecretError", "without_secrets"]
 
-_HINTS = (b"authorization", b"mcp_servers", b'"mcp"')
+_HINTS = (b"uthorization", b"mcp_servers", b'"mcp"')
 _SHORTEST_COPY = 20
 """Of the call's own credential. A shorter one may be a word, and prompts are not to be changed."""
 
@@ -36,12 +36,9 @@ def without_secrets(body: bytes, secrets: Sequence[str]) -> bytes:
             data = secret.encode("utf-8", "surrogatepass")
             if data in clean:
                 clean = clean.replace(data, MASK.encode())
-    lower = None
-    if any(hint in clean for hint in _HINTS) or b"uthorization" in clean:
-        lower = parsed(clean)
-    if lower is None:
+    if not any(hint in clean for hint in _HINTS):
         return clean
-    found = sorted({value for value in _values(lower) if value and value != MASK}, key=len)
+    found = sorted({value for value in _values(parsed(clean)) if value and value != MASK}, key=len)
     for value in reversed(found):
         for ascii_only in (False, True):
             spelt = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")

@@ -68,6 +68,7 @@ class Recorder:
         self._memory_bytes = memory_bytes
         self._tell = tell
         self._output = Output(path, most_bytes=most_bytes)
+        self._losing = threading.Lock()
         self._talks: list[threading.Thread] = []
         self._key = ScopeKey.beside(path)
         if self._output.narrowed:
@@ -104,11 +105,13 @@ class Recorder:
         """Count a call that was made and will not be recorded. Says so at the first, tenth, …"""
         if exchange is not None:
             exchange.release()
-        self.tally.lost += 1
-        if self.tally.lost >= self._told:
+        with self._losing:
+            self.tally.lost += 1
+            if self.tally.lost < self._told:
+                return
             self._told *= 10
             count = "1 call was" if self.tally.lost == 1 else f"{self.tally.lost:,} calls were"
-            self._say(f"{count} not recorded so far: {reason}; calls go on")
+        self._say(f"{count} not recorded so far: {reason}; calls go on")
 
     def close(self, timeout_s: float = 10.0) -> Tally:
         """Write what waits, as far as time allows, and close the file. May be called twice."""

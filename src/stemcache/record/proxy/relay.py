@@ -118,12 +118,11 @@ class Relay:
 
     def request_body(self, data: bytes) -> None:
         """A part of the request's body."""
+        if self._unreachable is None:
+            chunked = self._head.chunked
+            self._send([b"%x\r\n" % len(data), data, b"\r\n"] if chunked else [data])
         if self._recording:
             self._exchange.request.add(data)
-        if self._unreachable is not None:
-            return
-        parts = [b"%x\r\n" % len(data), data, b"\r\n"] if self._head.chunked else [data]
-        self._send(parts)
 
     def request_end(self) -> None:
         """The request is complete."""
