@@ -9,6 +9,7 @@ text, which is bounded by those who call.
 """
 
 import re
+from functools import cache
 
 from stemcache.lint.clock_text import CLOCKS
 from stemcache.lint.environment_text import BUDGETS
@@ -19,15 +20,14 @@ __all__ = ["shape", "tokens"]
 
 _DETECTORS: tuple[Detector, ...] = (*IDS[:6], *CLOCKS, *IDS[6:], *BUDGETS)
 """Ids whose form is unmistakable come before clocks, since digits inside them look like any."""
-_EACH = tuple(re.compile(one.pattern) for one in _DETECTORS)
-_ANY = re.compile("|".join(f"(?P<d{at}>{one.pattern})" for at, one in enumerate(_DETECTORS)))
 
 
 def tokens(text: str) -> list[Token]:
     """The volatile pieces, in order. At a place where a check fails nothing is found."""
     found: list[Token] = []
     at = 0
-    while match := _ANY.search(text, at):
+    search = _any().search
+    while match := search(text, at):
         assert match.lastgroup is not None, "every alternative is a group"
         token = _checked(text, match, int(match.lastgroup[1:]))
         if token is not None:
@@ -36,11 +36,22 @@ def tokens(text: str) -> list[Token]:
     return found
 
 
+@cache
+def _any() -> re.Pattern[str]:
+    """All detectors in one; it takes a tenth of a second to build, so not before it is needed."""
+    return re.compile("|".join(f"(?P<d{at}>{one.pattern})" for at, one in enumerate(_DETECTORS)))
+
+
+@cache
+def _one(number: int) -> re.Pattern[str]:
+    return re.compile(_DETECTORS[number].pattern)
+
+
 def _checked(text: str, match: re.Match[str], first: int) -> Token | None:
     """The match, or where its check fails what a later detector finds at the same place."""
     for number in range(first, len(_DETECTORS)):
         detector = _DETECTORS[number]
-        here = match if number == first else _EACH[number].match(text, match.start())
+        here = match if number == first else _one(number).match(text, match.start())
         if here is None or here.end() == here.start():
             continue
         if detector.check is None or detector.check(here):

@@ -73,9 +73,9 @@ RULE = LintRule(
     kind="clock",
     summary="A time, a date or an age in front of text that is sent again.",
     help=(
-        "Move the {what} to the end of the newest user message, behind the last cache marker, and"
-        " keep it there when the message is replayed; or set it once a session and drop what is"
-        " finer than a day. Everything {where} ahead of it has to stay byte for byte the same."
+        "Move the {what} behind the last cache marker, to the end of the newest user message, and"
+        " store it with that message, so that its replay is the same bytes. Or set it once a"
+        " session and drop what is finer than a day."
     ),
     page=__doc__ or "",
 )

@@ -90,6 +90,8 @@ _HEADING = re.compile(
 """A line that says what follows: a tag, a heading, words with a colon."""
 _HEADING_CHARS = 800
 _LONG_CHARS = 160
+_HEAD_CHARS = 24
+"""On the first line of a prompt a shorter text is enough: that is where requests put theirs."""
 
 
 def explains(change: Change, pair: Pair) -> Cause | None:
@@ -115,7 +117,10 @@ def _of_system(change: Change) -> str | None:
         spans = change.after or change.before
         told = any(_headed(span.text[:_HEADING_CHARS], first=True) for span in spans)
         return "inserted" if told else None
-    return "passage" if _under_context(change) or _unlike(change.old, change.new) else None
+    if _under_context(change):
+        return "passage"
+    least = _LONG_CHARS if "\n" in around(change).before else _HEAD_CHARS
+    return "passage" if _unlike(change.old, change.new, least) else None
 
 
 def _of_user(change: Change, pair: Pair) -> str | None:
@@ -133,15 +138,16 @@ def _of_user(change: Change, pair: Pair) -> str | None:
     index = change.after_index if change.after else change.before_index
     if change.kind is ChangeKind.REMOVED or not leads_messages(pair.child, index):
         return None
-    if _under_context(change) and _unlike(change.old, change.new):
+    if _under_context(change) and _unlike(change.old, change.new, _HEAD_CHARS):
         return "passage"
     return None
 
 
 def _under_context(change: Change) -> bool:
     """Whether the nearest heading above the place names memory, documents or the like."""
-    before = around(change).before[-_HEADING_CHARS:]
-    if _headed(before, first=False):
+    near = around(change)
+    own = near.before[-_HEADING_CHARS:] + change.new[:_LONG_CHARS].partition("\n")[0]
+    if _headed(own, first=False):
         return True
     windows = (change.old or change.new, change.new or change.old)
     return all(_headed(window[:_HEADING_CHARS], first=True) for window in windows)
@@ -156,9 +162,9 @@ def _headed(text: str, *, first: bool) -> bool:
     return not heading.startswith("</") and _CONTEXT.search(heading) is not None
 
 
-def _unlike(old: str, new: str) -> bool:
-    """Whether two long texts have few words in common, as an edit of one would leave."""
-    if len(old) < _LONG_CHARS or len(new) < _LONG_CHARS:
+def _unlike(old: str, new: str, least: int) -> bool:
+    """Whether two texts of some length have fewer words in common than an edit would leave."""
+    if len(old) < least or len(new) < least:
         return False
     ours, theirs = set(old.split()), set(new.split())
     return len(ours & theirs) * 2 < min(len(ours), len(theirs))
