@@ -82,9 +82,9 @@ def test_a_span_of_the_conventions_is_put_together(tmp_path: Path) -> None:
     assert call.body == {"model": "gpt-5.5", "temperature": 0, "messages": MESSAGES}
     assert (call.fidelity, call.api, call.id) == (Fidelity.RECONSTRUCTED, Api.CHAT, "chatcmpl-1")
     assert call.usage == {
-        "prompt_tokens": 2010,
-        "completion_tokens": 4,
-        "prompt_tokens_details": {"cached_tokens": 2000},
+        "gen_ai.usage.input_tokens": 2010,
+        "gen_ai.usage.output_tokens": 4,
+        "gen_ai.usage.cache_read.input_tokens": 2000,
     }
     assert (call.host, call.session, call.route) == ("openai", "talk-1", "chat gpt-5.5")
     assert (call.time_s, call.ended_s) == (1772352000.0, 1772352002.0)
@@ -165,8 +165,8 @@ def test_openinference_is_unflattened(tmp_path: Path) -> None:
         ],
     }
     assert call.usage == {
-        "prompt_tokens": 30,
-        "prompt_tokens_details": {"cached_tokens": 20},
+        "llm.token_count.prompt": 30,
+        "llm.token_count.prompt_details.cache_read": 20,
     }
     assert (call.session, call.time_s) == ("0x1", 1772352000.0)
 
@@ -192,7 +192,7 @@ def test_openllmetry_is_unflattened(tmp_path: Path) -> None:
     }
     call = one(tmp_path, {"name": "openai.chat", "attributes": flat})
     assert call.body == {"model": "gpt-5.5", "messages": [{"role": "user", "content": "When?"}]}
-    assert call.usage == {"prompt_tokens": 30}
+    assert call.usage == {"gen_ai.usage.prompt_tokens": 30}
 
 
 def test_failed_spans_failed(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ holds its observations. Observations of other types are left out.
 Fidelity: reconstructed. `input` is what the instrumentation took for the messages; system prompts,
 tools and parameters are there as far as it logged them, and markers seldom.
 
-Usage details are counts that exclude each other, so that a prompt is their sum; where the total
-shows that `input` has the cached tokens too, it is believed.
+Usage is given under Langfuse's names.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -49,14 +48,6 @@ _TYPES = frozenset(
         "GUARDRAIL",
     }
 )
-_READ = (
-    "cache_read_input_tokens",
-    "input_cached_tokens",
-    "input_cache_read",
-    "cached_tokens",
-    "input_cached",
-)
-_WRITTEN = ("cache_creation_input_tokens", "input_cache_creation", "input_cache_write")
 
 
 def _sniff(value: Any) -> bool:
@@ -145,31 +136,14 @@ def _body(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return None if text is None else {**head, "prompt": text}
 
 
-def _usage(value: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Counts in the form of Chat, whose prompt has everything in it."""
-    details = mapping_of(json_of(first(value, ("usageDetails", "usage_details"))))
-    if not details:
-        details = mapping_of(json_of(value.get("usage")))
-    plain = number_of(first(details, ("input", "prompt_tokens", "promptTokens", "input_tokens")))
-    if plain is None:
-        return None
-    output = number_of(first(details, ("output", "completion_tokens", "completionTokens")))
-    read = number_of(first(details, _READ))
-    written = number_of(first(details, _WRITTEN))
-    total = number_of(first(details, ("total", "total_tokens", "totalTokens")))
-    cached = (read or 0) + (written or 0)
-    includes = "prompt_tokens" in details or (cached > 0 and total == plain + (output or 0))
-    usage: dict[str, Any] = {"prompt_tokens": int(plain if includes else plain + cached)}
-    if output is not None:
-        usage["completion_tokens"] = int(output)
-    parts = {}
-    if read is not None:
-        parts["cached_tokens"] = int(read)
-    if written is not None:
-        parts["cache_write_tokens"] = int(written)
-    if parts:
-        usage["prompt_tokens_details"] = parts
-    return usage
+def _usage(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Counts under Langfuse's own names, which exclude each other."""
+    for names in (("usageDetails", "usage_details"), ("usage",)):
+        details = mapping_of(json_of(first(value, names)))
+        counts = {name: count for name, count in details.items() if number_of(count) is not None}
+        if counts:
+            return counts
+    return None
 
 
 def _cost(value: Mapping[str, Any]) -> float | None:

@@ -9,7 +9,7 @@ input.value                                            OpenInference: what was c
 Fidelity: reconstructed. Messages are put together from their parts and have no markers; tools and
 parameters are there as far as they were logged. Where `input.value` is a whole request, that is
 taken: reserialised. Contents are off by default in most instrumentations: such a span has usage
-alone. Input tokens include cached ones by the conventions, and are given under Chat's names.
+alone. Usage is given under the names of its attributes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,33 +29,7 @@ _PREFIXES = ("gen_ai.", "llm.", "openinference.")
 _OPERATIONS = frozenset({"chat", "text_completion", "generate_content", "completion"})
 _LISTS = ("llm.input_messages.", "gen_ai.prompt.")
 _MAX_LISTED = 100_000
-_COUNTS = {
-    "prompt_tokens": (
-        "gen_ai.usage.input_tokens",
-        "llm.token_count.prompt",
-        "gen_ai.usage.prompt_tokens",
-        "llm.usage.prompt_tokens",
-    ),
-    "completion_tokens": (
-        "gen_ai.usage.output_tokens",
-        "llm.token_count.completion",
-        "gen_ai.usage.completion_tokens",
-        "llm.usage.completion_tokens",
-    ),
-}
-_CACHED = {
-    "cached_tokens": (
-        "gen_ai.usage.cache_read.input_tokens",
-        "gen_ai.usage.cache_read_input_tokens",
-        "llm.token_count.prompt_details.cache_read",
-    ),
-    "cache_write_tokens": (
-        "gen_ai.usage.cache_creation.input_tokens",
-        "gen_ai.usage.cache_write.input_tokens",
-        "gen_ai.usage.cache_creation_input_tokens",
-        "llm.token_count.prompt_details.cache_write",
-    ),
-}
+_USAGE = ("gen_ai.usage.", "llm.token_count.", "llm.usage.")
 _PARAMETERS = ("temperature", "top_p", "max_tokens", "seed", "stop_sequences")
 
 
@@ -299,19 +273,13 @@ def _listed(found: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
 
 
 def _usage(found: Mapping[str, Any]) -> dict[str, Any] | None:
-    usage: dict[str, Any] = {}
-    for name, names in _COUNTS.items():
-        count = first(found, names)
-        if number_of(count) is not None:
-            usage[name] = count
-    details = {
+    """Counts under the names of their attributes."""
+    counts = {
         name: count
-        for name, names in _CACHED.items()
-        if number_of(count := first(found, names)) is not None
+        for name, count in found.items()
+        if name.startswith(_USAGE) and number_of(count) is not None
     }
-    if details:
-        usage["prompt_tokens_details"] = details
-    return usage or None
+    return counts or None
 
 
 OTEL = CallFormat(
