@@ -18,7 +18,7 @@ from stemcache.trace.divergence.structure import (
     same_but_order,
     same_json_text,
 )
-from stemcache.trace.divergence.window import Window, window_of
+from stemcache.trace.divergence.window import MOST_CHARS, Window, window_of
 from stemcache.trace.spans.span import Span, SpanKind
 
 __all__ = ["Inside", "Spotted", "inside", "utf8_bytes"]
@@ -65,14 +65,14 @@ def inside(old: Span, new: Span, *, first_only: bool = False) -> Inside:
     """
     if old.text == new.text:
         return _label(old, new)
+    if new.kind is SpanKind.TOKENS:
+        return _tokens(old, new)
     if _is_structure(old) or _is_structure(new):
         return _structure(old, new)
     if new.kind in _MAYBE_JSON and same_json_text(old.text, new.text):
         return _respelt(old.text, new.text, new.text_pointer)
-    if new.kind is SpanKind.TOKENS:
-        return _tokens(old, new)
     if new.text.startswith(old.text):
-        tail = Window("", new.text[len(old.text) : len(old.text) + 4096])
+        tail = Window("", new.text[len(old.text) : len(old.text) + MOST_CHARS])
         place = Spotted(
             ChangeKind.EXTENDED, new.text_pointer, len(old.text), tail, utf8_bytes(old.text)
         )
@@ -121,18 +121,23 @@ def _respelt(old: str, new: str, pointer: str) -> Inside:
 
 
 def _tokens(old: Span, new: Span) -> Inside:
-    """Token ids with blanks between: the number of the first that differs."""
+    """Token ids with blanks between: the number of the first that differs, and that id."""
+    if not old.text or new.text.startswith(f"{old.text} "):
+        number = old.text.count(" ") + bool(old.text)
+        rest = Window("", new.text[len(old.text) :].lstrip()[:MOST_CHARS])
+        pointer = f"{new.pointer}/{number}"
+        place = Spotted(ChangeKind.EXTENDED, pointer, None, rest, len(old.text))
+        return Inside((place,), 0)
     hull = _hull(old.text, new.text)
-    number = new.text.count(" ", 0, hull.new_low)
     shared = new.text.rfind(" ", 0, hull.new_low) + 1
-    place = Spotted(
-        ChangeKind.EDITED,
-        f"{new.pointer}/{number}",
-        None,
-        window_of(old.text, new.text, hull),
-        shared,
+    window = Window(
+        old.text[shared:].partition(" ")[0][:MOST_CHARS],
+        new.text[shared:].partition(" ")[0][:MOST_CHARS],
     )
-    return Inside((place,), utf8_bytes(new.text[hull.new_high :]))
+    pointer = f"{new.pointer}/{new.text.count(' ', 0, shared)}"
+    place = Spotted(ChangeKind.EDITED, pointer, None, window, shared)
+    behind = new.text.find(" ", hull.new_high - 1) if hull.new_high else 0
+    return Inside((place,), len(new.text) - behind if behind >= 0 else 0)
 
 
 def _structure(old: Span, new: Span) -> Inside:

@@ -14,7 +14,7 @@ Cost: linear in both values.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from stemcache.trace.divergence.hunks import Hunk, common_prefix, common_suffix
 from stemcache.trace.divergence.window import MOST_CHARS, window_of
@@ -40,8 +40,28 @@ class Spot:
     new: str
 
 
-_Step = tuple[object, object, str]
-"""Two values to be compared, and their pointer."""
+_Path = tuple["_Path", str] | tuple[()]
+"""A pointer as a chain from its end, so that a step down costs the same at every depth."""
+
+_Step = tuple[object, object, _Path]
+"""Two values to be compared, and where they stand."""
+
+
+class _Difference(NamedTuple):
+    path: _Path
+    char: int | None
+    key_order: bool
+    old: str
+    new: str
+
+    def spot(self) -> Spot:
+        """With the pointer written out."""
+        parts: list[str] = []
+        path = self.path
+        while path:
+            path, key = path
+            parts.append(f"/{escaped(key)}")
+        return Spot("".join(reversed(parts)), self.char, self.key_order, self.old, self.new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +76,23 @@ class _Keys:
     new: Mapping[str, object]
     mine: list[str]
     theirs: list[str]
-    pointer: str
+    path: _Path
     at: int
 
-    def spot(self) -> Spot:
+    def difference(self) -> _Difference:
         """What differs there: the order, a key that came, or one that went."""
         mine, theirs, at = self.mine, self.theirs, self.at
         came = set(theirs) - set(mine)
         went = set(mine) - set(theirs)
         if not came and not went:
             same = same_but_order(self.old, self.new)
-            return Spot(self.pointer, None, same, _listed(mine), _listed(theirs))
+            return _Difference(self.path, None, same, _listed(mine), _listed(theirs))
         if at < len(theirs) and theirs[at] in came:
             shown = _shown(self.new[theirs[at]])
-            return Spot(f"{self.pointer}/{escaped(theirs[at])}", None, False, "", shown)
+            return _Difference((self.path, theirs[at]), None, False, "", shown)
         if at < len(mine) and mine[at] in went:
-            return Spot(self.pointer, None, False, _shown(self.old[mine[at]]), "")
-        return Spot(self.pointer, None, False, _listed(mine), _listed(theirs))
+            return _Difference(self.path, None, False, _shown(self.old[mine[at]]), "")
+        return _Difference(self.path, None, False, _listed(mine), _listed(theirs))
 
 
 def same_but_order(old: object, new: object) -> bool:
@@ -97,64 +117,67 @@ def same_json_text(old: str, new: str) -> bool:
 
 def first_difference(old: object, new: object) -> Spot | None:
     """Where they first differ, markers left out; None where they do not."""
-    todo: list[_Step | _Keys | Spot] = [(old, new, "")]
+    todo: list[_Step | _Keys | _Difference] = [(old, new, ())]
     while todo:
         item = todo.pop()
-        if isinstance(item, Spot):
-            return item
-        if isinstance(item, _Keys):
+        if isinstance(item, _Difference):
             return item.spot()
-        mine, theirs, pointer = item
+        if isinstance(item, _Keys):
+            return item.difference().spot()
+        mine, theirs, path = item
         if mine is theirs:
             continue
         if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
-            todo += reversed(_members(mine, theirs, pointer))
+            todo += reversed(_members(mine, theirs, path))
         elif isinstance(mine, list) and isinstance(theirs, list):
-            todo += reversed(_items(mine, theirs, pointer))
+            todo += reversed(_items(mine, theirs, path))
         elif isinstance(mine, str) and isinstance(theirs, str):
             if mine != theirs:
-                return _strings(mine, theirs, pointer)
+                return _strings(mine, theirs, path).spot()
         elif type(mine) is not type(theirs) or mine != theirs:
-            return Spot(pointer, None, False, _shown(mine), _shown(theirs))
+            return _Difference(path, None, False, _shown(mine), _shown(theirs)).spot()
     return None
 
 
 def _members(
-    old: Mapping[str, object], new: Mapping[str, object], pointer: str
-) -> list[_Step | _Keys | Spot]:
+    old: Mapping[str, object], new: Mapping[str, object], path: _Path
+) -> list[_Step | _Keys | _Difference]:
     mine, theirs = _keys(old), _keys(new)
     both = min(len(mine), len(theirs))
     at = next((i for i in range(both) if mine[i] != theirs[i]), both)
-    steps: list[_Step | _Keys | Spot] = [
-        (old[key], new[key], f"{pointer}/{escaped(key)}") for key in theirs[:at]
+    steps: list[_Step | _Keys | _Difference] = [
+        (old[key], new[key], (path, key)) for key in theirs[:at]
     ]
     if at < max(len(mine), len(theirs)):
-        steps.append(_Keys(old, new, mine, theirs, pointer, at))
+        steps.append(_Keys(old, new, mine, theirs, path, at))
     return steps
 
 
-def _items(old: list[Any], new: list[Any], pointer: str) -> list[_Step | _Keys | Spot]:
+def _items(old: list[Any], new: list[Any], path: _Path) -> list[_Step | _Keys | _Difference]:
     if (
-        pointer.rpartition("/")[2] in _SETS
-        and old != new
+        path
+        and path[1] in _SETS
         and all(isinstance(item, str) for item in (*old, *new))
+        and old != new
         and sorted(old) == sorted(new)
     ):
-        return [Spot(pointer, None, True, _listed(old), _listed(new))]
+        return [_Difference(path, None, True, _listed(old), _listed(new))]
     both = min(len(old), len(new))
-    steps: list[_Step | _Keys | Spot] = [(old[i], new[i], f"{pointer}/{i}") for i in range(both)]
+    steps: list[_Step | _Keys | _Difference] = [
+        (old[i], new[i], (path, str(i))) for i in range(both)
+    ]
     if len(new) > both:
-        steps.append(Spot(f"{pointer}/{both}", None, False, "", _shown(new[both])))
+        steps.append(_Difference((path, str(both)), None, False, "", _shown(new[both])))
     elif len(old) > both:
-        steps.append(Spot(f"{pointer}/{both}", None, False, _shown(old[both]), ""))
+        steps.append(_Difference((path, str(both)), None, False, _shown(old[both]), ""))
     return steps
 
 
-def _strings(old: str, new: str, pointer: str) -> Spot:
+def _strings(old: str, new: str, path: _Path) -> _Difference:
     front = common_prefix(old, new)
     back = common_suffix(old, new, min(len(old), len(new)) - front)
     shown = window_of(old, new, Hunk(front, len(old) - back, front, len(new) - back))
-    return Spot(pointer, front, same_json_text(old, new), shown.old, shown.new)
+    return _Difference(path, front, same_json_text(old, new), shown.old, shown.new)
 
 
 def _keys(value: Mapping[str, object]) -> list[str]:
