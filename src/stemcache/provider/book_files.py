@@ -117,9 +117,7 @@ def _read(values: Mapping[str, Any], name: str, *, strict: bool) -> BookFile:
 def _notes(table: Table) -> dict[str, SourceNote]:
     below = table.table("source")
     found: dict[str, SourceNote] = {}
-    for name in () if below is None else below.names():
-        one = below.table(name) if below is not None else None
-        assert one is not None, "the name was listed"
+    for name, one in below.named().items() if below is not None else ():
         seen = _date(one, "seen")
         if seen is None:
             raise UsageError(f"seen is missing from {one.where}; give an ISO date")

@@ -46,12 +46,8 @@ def read_prices(
 ) -> dict[tuple[str, str], Price]:
     """Read the `price` table of a file: provider, then model."""
     found: dict[tuple[str, str], Price] = {}
-    for provider in table.names():
-        below = table.table(provider)
-        assert below is not None, "the name was listed"
-        for model in below.names():
-            one = below.table(model)
-            assert one is not None, "the name was listed"
+    for provider, below in table.named().items():
+        for model, one in below.named().items():
             found[provider, model.lower()] = _price(one, provider, model, sources, default)
     return found
 

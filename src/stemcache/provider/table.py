@@ -128,6 +128,10 @@ class Table:
             Table(one, f"{self.where}, {key} {number}") for number, one in enumerate(value, 1)
         )
 
+    def named(self) -> "dict[str, Table]":
+        """All that was not taken, as tables by their names; whatever is no table is an error."""
+        return {name: Table(value, f"{self.where}, {name}") for name, value in self.rest().items()}
+
     def table(self, key: str) -> "Table | None":
         """A table below this one."""
         value = self.take(key)
