@@ -127,7 +127,6 @@ def test_a_prefix_of_the_minimum_is_kept_and_one_token_less_is_not(
         ("vertex", "claude-opus-5", "1h", 3_600),
         ("bedrock", "anthropic.claude-opus-5", "1h", 3_600),
         ("qwen", "qwen3-max", None, 300),
-        ("minimax", "MiniMax-M2", None, 300),
     ],
 )
 def test_an_entry_lives_for_its_time_from_the_last_use(

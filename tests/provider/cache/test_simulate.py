@@ -486,6 +486,15 @@ def test_a_prompt_of_more_cuts_than_there_is_room_keeps_its_beginning() -> None:
     assert 50 * 64 <= log.send(prompt).read_tokens <= 100 * 64
 
 
+def test_what_prompts_share_is_noticed_even_if_there_is_no_room_for_all_of_it() -> None:
+    """The beginning of what was seen is forgotten last."""
+    log = Log(replace(DEEPSEEK, keeps_answer=False), most_entries=400)
+    shared = [block(f"b{n}", 64) for n in range(500)]
+    for n in range(2):
+        assert log.send(shape(*shared, block(f"q{n}", 640))).read_tokens == 0
+    assert log.send(shape(*shared, block("q2", 640))).read_tokens >= 64 * 100
+
+
 def test_room_for_a_single_entry_is_refused() -> None:
     """Two generations need one entry each."""
     with pytest.raises(ValueError, match="most_entries is 1; a cache needs room for at least 2"):

@@ -60,7 +60,7 @@ def answers(shape: Shape) -> Candidates:
     for index, place in enumerate(shape.positions):
         begins = index == 0 or shape.positions[index - 1].message != place.message
         if begins:
-            before = index - 1 if place.role == "assistant" and index else None
+            before = index - 1 if index else None
         if place.role != "assistant":
             before = None
         if place.ends_message and before is not None:
