@@ -1,0 +1,196 @@
+"""`stemcache explain`: why one request could not read what another left in the cache."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+from rich.console import Console
+
+from stemcache.cli.lint_progress import reading
+from stemcache.cli.lint_values import LOG_FORMATS, complete_formats, field_pointers
+from stemcache.errors import UsageError
+from stemcache.lint.settings import find_settings
+
+if TYPE_CHECKING:
+    from stemcache.lint.explain.explanation import Explanation
+
+__all__ = ["explain"]
+
+_COLORS = {"red": "red", "green": "green", "yellow": "yellow", "bold": None}
+
+
+@click.command()
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="[B]", required=False)
+@click.option(
+    "--log",
+    "logs",
+    multiple=True,
+    metavar="LOG",
+    help="Where A and B are, if they are ids or numbers of lines. May be repeated.",
+)
+@click.option(
+    "--provider",
+    metavar="NAME",
+    help="Provider or rule of both.  [default: told by host and model]",
+)
+@click.option(
+    "--format",
+    "log_format",
+    metavar="NAME",
+    shell_complete=complete_formats,
+    help="What the log is: " + ", ".join(LOG_FORMATS) + ".  [default: told by its content]",
+)
+@click.option(
+    "--map",
+    "fields",
+    multiple=True,
+    metavar="FIELD=POINTER",
+    help="Where JSON of your own has something: request=/payload/body, response=/answer.",
+)
+@click.option(
+    "--show-text",
+    is_flag=True,
+    help="Show the texts that differ. Else no text of a prompt is shown.",
+)
+@click.option(
+    "--output-format",
+    type=click.Choice(["full", "json"]),
+    default="full",
+    show_default=True,
+    help="For people or for programs.",
+)
+def explain(
+    *,
+    a: str,
+    b: str | None,
+    logs: tuple[str, ...],
+    provider: str | None,
+    log_format: str | None,
+    fields: tuple[str, ...],
+    show_text: bool,
+    output_format: Literal["full", "json"],
+) -> None:
+    """Explain why request B could not read what request A left in the cache.
+
+    \b
+    A and B are each one of
+      a.json               a file that holds one request body, however it is laid out; - is stdin
+      calls.jsonl:3        a line of a log of any format that lint reads
+      calls.jsonl#msg_01   a call by the id of its answer, or by its custom_id
+      3, msg_01            the same, with --log calls.jsonl
+    Without B, a call of a log is compared with the earlier one that it goes on from.
+
+    \b
+    Examples:
+      stemcache explain first.json second.json
+      stemcache explain calls.jsonl:41 calls.jsonl:42 --show-text
+      stemcache explain calls.jsonl:42                    # against its parent, as lint pairs them
+      stemcache explain msg_01A msg_01B --log calls.jsonl
+      pbpaste | stemcache explain first.json - --provider anthropic
+
+    Shows the first difference in the order in which the provider reads a prompt, what is lost
+    behind it by the provider's rule, what else differs, and what to change. Differences of JSON
+    alone, such as white space or escapes, are listed apart: no provider sees them.
+
+    Exits with 0 if nothing that differs costs, with 1 if something does, with 2 for what cannot be
+    used.
+    """
+    asked = _Asked(
+        a=a,
+        b=b,
+        logs=logs,
+        provider=provider,
+        format=log_format,
+        mapping=field_pointers(fields),
+    )
+    told = _explained(asked)
+    console = Console()
+    color = console.is_terminal and not console.no_color and not console.is_dumb_terminal
+    for line in _lines(told, output_format, show_text=show_text, width=console.width, color=color):
+        click.echo(line, color=color)
+    if told.costs:
+        sys.exit(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    a: str
+    b: str | None
+    logs: tuple[str, ...]
+    provider: str | None
+    format: str | None
+    mapping: Mapping[str, str]
+
+
+def _explained(asked: _Asked) -> "Explanation":
+    # --help waits for no numpy
+    from stemcache.cli.explain_parent import read_with_parent  # noqa: PLC0415
+    from stemcache.cli.explain_requests import (  # noqa: PLC0415
+        ReadAs,
+        parse_reference,
+        read_requests,
+    )
+    from stemcache.lint.explain import explain as explaining  # noqa: PLC0415
+    from stemcache.lint.options import Options  # noqa: PLC0415
+    from stemcache.provider.book import load_book  # noqa: PLC0415
+
+    settings = find_settings(Path.cwd())
+    given = [each for each in (asked.a, asked.b) if each is not None]
+    references = [parse_reference(each, asked.logs) for each in given]
+    if sum(reference.logs == ("-",) for reference in references) > 1:
+        raise UsageError("standard input is named twice and can be read once; put one in a file")
+    overrides = settings.overrides
+    book = load_book(overrides=(overrides,))
+    how = explaining.How(
+        book=book, provider=asked.provider or settings.provider, aliases=settings.aliases
+    )
+    with reading(wanted=None) as on_progress:
+        read_as = ReadAs(
+            format=asked.format or (None if asked.mapping else settings.format),
+            mapping=asked.mapping or ({} if asked.format else settings.map),
+            on_progress=on_progress,
+        )
+        if asked.b is not None:
+            old, new = read_requests(references, read_as)
+            return explaining.explain(old, new, how=how)
+        if not references[0].in_log:
+            raise UsageError(
+                f"{asked.a} alone has nothing to be compared with; give a second request, or name "
+                f"a line of a log, like {asked.a}:2, to compare it with its parent"
+            )
+        options = Options(
+            today=datetime.now(UTC).date(),
+            provider=how.provider,
+            aliases=settings.aliases,
+            overrides=overrides,
+            overlap=0.25 if settings.overlap is None else settings.overlap,
+        )
+        paired = read_with_parent(references[0], read_as, options=options, book=book)
+    return explaining.explain(paired.parent, paired.child, how=how, row=paired.row)
+
+
+def _lines(
+    told: "Explanation",
+    output_format: Literal["full", "json"],
+    *,
+    show_text: bool,
+    width: int,
+    color: bool,
+) -> Iterator[str]:
+    from stemcache.lint.explain import as_json, full  # noqa: PLC0415
+
+    if output_format == "json":
+        yield from as_json.render(told, show_text=show_text)
+    elif color:
+        yield from full.render(told, show_text=show_text, width=width, paint=_paint)
+    else:
+        yield from full.render(told, show_text=show_text, width=width)
+
+
+def _paint(text: str, style: str) -> str:
+    return click.style(text, fg=_COLORS[style], bold=style in {"bold", "yellow"})

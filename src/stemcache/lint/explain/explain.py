@@ -1,0 +1,349 @@
+"""Two requests to an explanation of what the second could not read of the first. Pure.
+
+```
+Request, Request ─► Judged, Judged ─► Case ─► steps, ladder ─► losses ─► Difference …
+        │                               └──► changes ─► views (line, column, text)
+        └─ texts ─► maps ─► spellings
+```
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from stemcache.lint.analyse import Row
+from stemcache.lint.cause import Cause, Pair
+from stemcache.lint.explain.diagnosis import Joined, joined, read_diagnosis
+from stemcache.lint.explain.explanation import (
+    Cache,
+    Difference,
+    Explanation,
+    Keyed,
+    Party,
+    Refused,
+    View,
+)
+from stemcache.lint.explain.json_map import Paths
+from stemcache.lint.explain.judged import Judged, case_of, judged, routing_values
+from stemcache.lint.explain.kinds import kind_words
+from stemcache.lint.explain.markers import furthest_found, markers_of
+from stemcache.lint.explain.reading import reading_of
+from stemcache.lint.explain.request import Request
+from stemcache.lint.explain.spelling import Spelling, spellings
+from stemcache.lint.explain.views import Side, side_of, views_of
+from stemcache.lint.explain.wording import helped
+from stemcache.lint.explain_change import explain as explain_change
+from stemcache.lint.judge import Case, judge, ladder_of
+from stemcache.lint.keys import changed_keys
+from stemcache.lint.ladder import Ladder, Step
+from stemcache.lint.refusals import refusals
+from stemcache.lint.say import extended_cause, key_cause, refusal_cause
+from stemcache.lint.scale import Scales
+from stemcache.provider.book import Book
+from stemcache.trace.divergence.change import Change, ChangeKind
+from stemcache.wire.section import Section
+
+__all__ = ["How", "explain"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class How:
+    """What two requests are judged by."""
+
+    book: Book
+    provider: str | None = None
+    aliases: Mapping[str, str] = field(default_factory=dict)
+
+
+def explain(old: Request, new: Request, *, how: How, row: Row | None = None) -> Explanation:
+    """Explain the second request by the first. Linear in both bodies, but for what they differ in.
+
+    `row` is what the analysis of a whole log says of the second request, where it stands in one:
+    then time, races and routes are told by all earlier calls, else by the first request alone.
+    Raises UsageError for requests that cannot be compared.
+    """
+    scales = Scales()
+    one, other = (
+        judged(each, book=how.book, provider=how.provider, aliases=how.aliases, scales=scales)
+        for each in (old, new)
+    )
+    case = case_of(one, other)
+    steps, ladder = ladder_of(case)
+    reading = reading_of(one, other, case, ladder, row)
+    paths = Paths()
+    sides = side_of(old, paths), side_of(new, paths)
+    told = _Telling(case, steps, ladder, sides, whole=new.call.fidelity.keeps_parameters)
+    differences = tuple(told.costing(max(reading.predicted_tokens, reading.reported_tokens or 0)))
+    first = differences[0].new.pointer if differences and differences[0].content else None
+    changes = case.divergence.changes
+    if first is None and changes:
+        first = changes[0].pointer
+    return Explanation(
+        old=_party(old, one),
+        new=_party(new, other),
+        differences=differences,
+        uncosted=tuple(told.uncosted(differences)),
+        refusals=tuple(_refused(other)),
+        cache=_cache(one, other, first),
+        reading=reading,
+        diagnosis=_diagnosis(one, other, case),
+        spellings=_spellings(sides, other),
+        spelling_known=_spelling_known(sides),
+        remarks=tuple(_remarks(one, other)),
+    )
+
+
+class _Telling:
+    """Steps to differences."""
+
+    def __init__(
+        self,
+        case: Case,
+        steps: Sequence[Step],
+        ladder: Ladder,
+        sides: tuple[Side, Side],
+        *,
+        whole: bool,
+    ) -> None:
+        self._case = case
+        self._steps = steps
+        self._ladder = ladder
+        self._old, self._new = sides
+        self._whole = whole
+
+    def costing(self, read_tokens: int) -> Iterator[Difference]:
+        """Those to which tokens are lost, in prefix order; markers last."""
+        levels = self._ladder.levels
+        for level, step in enumerate(self._steps, start=1):
+            low = max(levels[level - 1], read_tokens)
+            if levels[level] > low:
+                yield self._difference(step, low, levels[level])
+        losses = judge(
+            self._case,
+            self._steps,
+            self._ladder,
+            read_tokens=read_tokens,
+            markers=self._whole,
+        )
+        rest = losses[
+            sum(
+                max(levels[i + 1] - max(levels[i], read_tokens), 0) > 0
+                for i in range(len(self._steps))
+            ) :
+        ]
+        for loss in rest:
+            low = max(levels[-1], read_tokens)
+            yield _made(
+                loss.cause,
+                None,
+                self._new.view(loss.cause.pointer, None),
+                loss.tokens,
+                self._by_section(low, low + loss.tokens),
+                content=False,
+            )
+
+    def uncosted(self, costing: Sequence[Difference]) -> Iterator[Difference]:
+        """All other differences, in prefix order."""
+        told = {(one.kind, one.new.pointer, one.new.char) for one in costing}
+        by_change = {id(step.change): step for step in self._steps if step.change is not None}
+        rest: list[tuple[int, Step]] = []
+        for change in self._case.divergence.changes:
+            step = by_change.get(id(change)) or Step(
+                change.after_index, change.shared_before, change=change
+            )
+            rest.append((step.span, step))
+        rest += [(step.span, step) for step in self._steps if step.key is not None]
+        for _, step in sorted(rest, key=lambda each: each[0]):
+            one = self._difference(step, 0, 0)
+            if (one.kind, one.new.pointer, one.new.char) not in told:
+                yield one
+
+    def _difference(self, step: Step, low: int, high: int) -> Difference:
+        sections = self._by_section(low, high)
+        if step.key is not None:
+            cause = key_cause(step.key, self._case.rule)
+            old = self._old.view(
+                step.key.before.pointer, None, shape=cause.old, text=cause.old_text
+            )
+            new = self._new.view(step.key.after.pointer, None, shape=cause.new, text=cause.new_text)
+            return _made(cause, old, new, high - low, sections)
+        assert step.change is not None, "a step is a change or a parameter"
+        cause = self._cause(step.change, step.span)
+        before, after = views_of(step.change, cause, self._old, self._new)
+        return _made(cause, before, after, high - low, sections)
+
+    def _cause(self, change: Change, span: int) -> Cause:
+        case = self._case
+        if change.kind is ChangeKind.EXTENDED and not case.parent.held.everywhere:
+            return extended_cause(case.prompt, span, case.rule)
+        assert case.parent_prompt is not None, "two requests are compared by their texts"
+        pair = Pair(
+            child=case.prompt,
+            parent=case.parent_prompt,
+            divergence=case.divergence,
+            child_call=case.call,
+            parent_call=case.parent.call,
+        )
+        return explain_change(change, pair)
+
+    def _by_section(self, low: int, high: int) -> dict[Section, int]:
+        """How the tokens between two levels divide. Where levels are rounded, the last has less."""
+        found = dict.fromkeys(self._case.prompt.order, 0)
+        before = 0
+        for span, end in zip(self._case.prompt.spans, self._ladder.within, strict=True):
+            both = min(end, high) - max(before, low)
+            if both > 0:
+                found[span.section] += both
+            before = end
+        return found
+
+
+def _made(
+    cause: Cause,
+    old: View | None,
+    new: View,
+    tokens: int,
+    sections: Mapping[Section, int],
+    *,
+    content: bool = True,
+) -> Difference:
+    return Difference(
+        code=cause.rule.code,
+        name=cause.rule.name,
+        kind=cause.kind,
+        message=cause.message,
+        help=helped(cause),
+        old=old,
+        new=new,
+        lost_tokens=tokens,
+        by_section=sections,
+        content=content,
+    )
+
+
+def _party(request: Request, one: Judged) -> Party:
+    return Party(
+        name=request.name,
+        file=one.call.place.file,
+        line=one.call.place.line,
+        fidelity=one.call.fidelity,
+        api=str(one.prompt.api),
+        model=one.call.model,
+        tokens=one.shape.tokens,
+        tokens_reported=one.scale.reported,
+        read_tokens=one.usage.read_tokens,
+        written_tokens=one.usage.written_tokens,
+        time_s=one.call.time_s,
+    )
+
+
+def _refused(one: Judged) -> Iterator[Refused]:
+    if not one.call.fidelity.keeps_parameters:
+        return
+    for refusal in refusals(one.rule, one.prompt):
+        cause = refusal_cause(refusal, one.rule)
+        yield Refused(
+            code=cause.rule.code,
+            name=cause.rule.name,
+            message=cause.message,
+            pointer=cause.pointer,
+            help=helped(cause),
+        )
+
+
+def _cache(old: Judged, new: Judged, first_change: str | None) -> Cache:
+    rule = new.rule
+    before = {value.key.name: value.spelt for value in old.keys}
+    here, there = routing_values(old, rule), routing_values(new, rule)
+    return Cache(
+        rule=rule.name,
+        kind=rule.kind,
+        words=kind_words(rule),
+        minimum_tokens=rule.minimum_tokens.likely,
+        minimum_contested=rule.minimum_tokens.contested,
+        unit_tokens=rule.unit_tokens,
+        look_back=rule.look_back if rule.kind == "markers" else None,
+        ttls=tuple(ttl.name for ttl in rule.ttls if ttl.name),
+        guaranteed=rule.guaranteed,
+        markers=markers_of(old, new, first_change=first_change),
+        found=furthest_found(old, new),
+        keys=tuple(
+            Keyed(
+                name=value.key.name,
+                pointer=value.pointer,
+                section=value.key.section,
+                same=before.get(value.key.name, b"") == value.spelt,
+                present=bool(value.spelt),
+            )
+            for value in new.keys
+        ),
+        routing=tuple((name.lstrip("/"), here.get(name) == said) for name, said in there.items()),
+        notes=rule.notes,
+    )
+
+
+def _diagnosis(old: Judged, new: Judged, case: Case) -> Joined | None:
+    said = read_diagnosis(new.call.diagnostics)
+    if said is None:
+        return None
+    return joined(
+        said,
+        old=old.call,
+        new=new.call,
+        prompts=(old.prompt, new.prompt),
+        places=[(change.section, change.pointer) for change in case.divergence.changes],
+        keys=[change.pointer for change in changed_keys(old.keys, new.keys, new.prompt)],
+    )
+
+
+def _spelling_known(sides: Iterable[Side]) -> bool:
+    return all(
+        side.map is not None
+        and side.request.text is not None
+        and side.request.text.as_sent
+        and not side.request.text.inner
+        for side in sides
+    )
+
+
+def _spellings(sides: tuple[Side, Side], new: Judged) -> tuple[Spelling, ...]:
+    if not _spelling_known(sides):
+        return ()
+    one, other = sides[0].map, sides[1].map
+    assert one is not None and other is not None, "their spelling is known"
+    rendered = [
+        number
+        for span in new.prompt.spans
+        if span.text_pointer == span.pointer and not isinstance(span.value, str)
+        if (number := other.paths.find(span.pointer)) is not None
+    ]
+    return tuple(spellings(one, other, rendered=rendered))
+
+
+def _remarks(old: Judged, new: Judged) -> Iterator[str]:
+    if not new.rule.name:
+        yield (
+            "nothing tells the provider, so a cache of the longest common prefix without a minimum "
+            "is assumed; name it with --provider"
+        )
+    if old.rule.provider != new.rule.provider:
+        yield (
+            f"the first goes to {old.rule.provider or 'an unknown provider'}, the second to "
+            f"{new.rule.provider or 'an unknown provider'}: they share no cache"
+        )
+    if old.call.scope != new.call.scope:
+        yield "they were sent under different credentials or tenants, which share no cache"
+    if old.call.failed:
+        yield "the first request failed, so that it left nothing in the cache"
+    if new.call.failed:
+        yield "the second request failed, so that it read nothing"
+    early, late = old.call.time_s, new.call.time_s
+    if early is not None and late is not None and early > late:
+        yield "the first request was sent after the second; swap them to explain the later one"
+    for one in (old, new):
+        if not one.call.fidelity.keeps_parameters:
+            yield (
+                f"{one.call.place} is {one.call.fidelity.value}: tools, markers and parameters may "
+                "be missing from it"
+            )
+        elif not one.call.fidelity.keeps_key_order:
+            yield f"{one.call.place} is {one.call.fidelity.value}: the order of keys is not known"
