@@ -133,6 +133,15 @@ def test_unknown_writes_do_not_matter_where_they_cost_nothing_more() -> None:
     assert cost(usage(written=None), PLAIN, rule=BOOK.rule("openai-5.6")) is None
 
 
+def test_unknown_writes_are_taken_for_the_default_lifetime() -> None:
+    """Moonshot bills its default writes as input, so a call that names none can be priced."""
+    price, rule = BOOK.price("moonshot", "kimi-k3"), BOOK.rule("moonshot")
+    assert price is not None
+    found = cost(usage(written=None), price, rule=rule)
+    assert found is not None
+    assert found.input_usd == pytest.approx((40_000 * 3.0 + 60_000 * 0.3) / 1e6)
+
+
 def test_an_unknown_output_leaves_the_input_known() -> None:
     """What was paid for the prompt stands apart from what was paid for the answer."""
     found = cost(usage(output=None), OPUS)

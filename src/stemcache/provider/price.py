@@ -96,8 +96,9 @@ class Price:
 
     @property
     def writes_cost(self) -> bool:
-        """Whether a written token costs other than a plain one by this list."""
-        return any(usd != self.input_usd_per_mtok for usd in self.write_usd_per_mtok.values())
+        """Whether a token written for the default lifetime costs other than a plain one."""
+        default = next(iter(self.write_usd_per_mtok.values()), self.input_usd_per_mtok)
+        return default != self.input_usd_per_mtok
 
     def at(
         self, *, tier: str | None = None, region: str | None = None, prompt_tokens: int = 0
@@ -228,7 +229,7 @@ def _written_usd(usage: Usage, written: int, price: Price, rule: Rule | None) ->
 
 
 def _surcharged(rule: Rule) -> bool:
-    return any(factor != 1.0 for factor in rule.write_factor.values())
+    return next(iter(rule.write_factor.values()), 1.0) != 1.0
 
 
 def _times(usd: float | None, factor: float) -> float | None:
