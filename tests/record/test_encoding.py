@@ -1,0 +1,56 @@
+"""Decoding the copy of a body, within bounds."""
+
+import gzip
+import zlib
+
+import pytest
+import zstandard
+
+from stemcache.record.encoding import decoded
+
+PLAIN = b'{"id": "x"}' * 1000
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        ("", PLAIN),
+        ("identity", PLAIN),
+        ("gzip", gzip.compress(PLAIN)),
+        ("X-GZIP", gzip.compress(PLAIN)),
+        ("gzip", gzip.compress(PLAIN[:999]) + gzip.compress(PLAIN[999:])),
+        ("deflate", zlib.compress(PLAIN)),
+        ("zstd", zstandard.compress(PLAIN)),
+        ("zstd", zstandard.compress(PLAIN[:999]) + zstandard.compress(PLAIN[999:])),
+        ("gzip, zstd", zstandard.compress(gzip.compress(PLAIN))),
+    ],
+)
+def test_known_encodings_are_undone(encoding: str, body: bytes) -> None:
+    """One after the other, the last one first."""
+    assert decoded(body, encoding, most_bytes=2**20) == PLAIN
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        ("br", PLAIN),
+        ("gzip", PLAIN),
+        ("zstd", PLAIN),
+        ("deflate", b"\xff" * 99),
+        ("gzip", gzip.compress(b"x" * 2**20)),
+        ("zstd", zstandard.compress(b"x" * 2**20)),
+        ("gzip, gzip", gzip.compress(gzip.compress(b"x" * 2**20))),
+    ],
+)
+def test_what_cannot_be_undone_is_none(encoding: str, body: bytes) -> None:
+    """Unknown, broken, or larger than allowed."""
+    assert decoded(body, encoding, most_bytes=2**16) is None
+
+
+def test_a_body_cut_off_is_worth_what_came() -> None:
+    """A client may leave in the middle of an answer."""
+    assert decoded(gzip.compress(PLAIN)[:-9], "gzip", most_bytes=2**20) == PLAIN
+    random = bytes(n * n % 251 for n in range(300_000))
+    whole = zstandard.compress(random)
+    part = decoded(whole[: len(whole) // 2], "zstd", most_bytes=2**20)
+    assert part is None or random.startswith(part)
