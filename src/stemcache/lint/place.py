@@ -86,6 +86,8 @@ def where(change: Change) -> str:
         return "in a tool's definition"
     if change.section is Section.SYSTEM:
         return "in the system prompt"
+    if change.pointer.startswith("/prompt"):
+        return "in the prompt"
     span: Span | None = next(iter(change.after or change.before), None)
     if span is None or span.message < 0:
         return "in the history"

@@ -115,7 +115,7 @@ def _cut(change: Change, pair: Pair) -> Cause | None:
     if SpanKind.THINKING in {old.kind, new.kind}:
         return None
     shorter = len(new.text) < len(old.text)
-    marked = cut_mark(change.new) and not cut_mark(change.old)
+    marked = _marked(change)
     prefix = len(old.text) - len(new.text) >= _CUT_CHARS and old.text.startswith(new.text)
     if not shorter or not (marked or (prefix and new.text)):
         return None
@@ -129,4 +129,18 @@ def _cut(change: Change, pair: Pair) -> Cause | None:
         "text",
         old=f"text, {len(old.text):,} chars",
         new=f"text, {len(new.text):,} chars",
+    )
+
+
+def _marked(change: Change) -> bool:
+    """Whether there is a mark of a cut, in words or as dots, in place of a longer text."""
+    if cut_mark(change.new):
+        return not cut_mark(change.old)
+    # Windows are widened to whole words, so that some of the kept text may stand ahead of dots.
+    kept = change.new.rstrip(" .…[]()\n")
+    dots = change.new[len(kept) :]
+    return (
+        ("…" in dots or ".." in dots)
+        and change.old.startswith(kept)
+        and len(change.old) - len(change.new) >= _CUT_CHARS
     )

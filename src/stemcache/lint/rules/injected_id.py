@@ -64,6 +64,7 @@ RULE = LintRule(
     help=(
         "Leave the {what} out of the prompt: send it as a header or as metadata, or strip the line"
         " at the gateway. Where the model needs it, put it at the end of the newest user message."
+        " Ids of calls and messages in a history are replayed as they came."
     ),
     page=__doc__ or "",
 )
