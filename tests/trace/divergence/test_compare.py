@@ -183,6 +183,20 @@ def test_another_conversation_under_the_same_system_prompt_is_replaced() -> None
     assert [len(change.before), len(change.after)] == [4, 5]
 
 
+def test_a_history_that_grew_may_end_like_its_parent_by_chance() -> None:
+    """The same answer of a tool came twice; the first is the parent's."""
+    error = ("user", "Error: the balance of the gift card is not enough, try another.")
+    edited = [("user", CHAT[0][1].replace("May", "June")), *CHAT[1:4]]
+    parent = prompt([SYSTEM], [*CHAT[:4], error])
+    grown = prompt([SYSTEM], [*edited, error, ("assistant", "Again."), error])
+    found = compare(parent, grown)
+    assert place(found.changes[0])[0] is ChangeKind.EDITED
+    assert len(found.changes) == 1
+    assert found.aligned == (0, -1, 2, 3, 4, 5, -1, -1)
+    shorter = compare(grown, prompt([SYSTEM], [*CHAT[:4], error]))
+    assert [change.pointer for change in shorter.changes[1:]] == ["/messages/5"]
+
+
 def test_tools_in_another_order_are_reordered() -> None:
     """At the first that is not where it was; mending it gives back all behind."""
     shuffled = [TOOLS[0], TOOLS[3], TOOLS[1], TOOLS[2]]

@@ -65,12 +65,20 @@ def _step(
     while low < high and other_low < other_high and one[low] == other[other_low]:
         pairs.append((low, other_low))
         low, other_low = low + 1, other_low + 1
-    while low < high and other_low < other_high and one[high - 1] == other[other_high - 1]:
-        high, other_high = high - 1, other_high - 1
-        pairs.append((high, other_high))
     if low == high or other_low == other_high or part.level == _LEVELS:
         return []
-    anchors = _anchors(one, other, _Range(low, high, other_low, other_high, part.level))
+    anchors = None
+    open_ended = high == len(one) and other_high == len(other)
+    if open_ended and high - low != other_high - other_low:
+        # One goes on for longer: an end that is equal may be so by chance, what stands out is not.
+        anchors = _anchors(one, other, _Range(low, high, other_low, other_high, part.level))
+    if anchors is None or not anchors.sure:
+        while low < high and other_low < other_high and one[high - 1] == other[other_high - 1]:
+            high, other_high = high - 1, other_high - 1
+            pairs.append((high, other_high))
+        if low == high or other_low == other_high:
+            return []
+        anchors = _anchors(one, other, _Range(low, high, other_low, other_high, part.level))
     pairs += anchors.pairs
     if not anchors.sure:
         return []

@@ -65,18 +65,28 @@ def pieces_of(parent: Sequence[Span], child: Sequence[Span], whole: Piece) -> li
     low, high, child_low, child_high = whole.low, whole.high, whole.child_low, whole.child_high
     while low < high and child_low < child_high and _equal(parent[low], child[child_low]):
         low, child_low = low + 1, child_low + 1
-    while low < high and child_low < child_high and _equal(parent[high - 1], child[child_high - 1]):
-        high, child_high = high - 1, child_high - 1
-    if low < high and child_low < child_high and child[child_low].section is Section.MESSAGES:
-        back_chars = sum(len(span.text) for span in parent[high : whole.high])
-        if (
-            back_chars < _CHANCE_CHARS
-        ):  # may be no more than chance: left to be judged with the rest
-            high, child_high = whole.high, whole.child_high
+    end, child_end = _back(parent, child, Piece(PieceKind.GAP, low, high, child_low, child_high))
+    if low < end and child_low < child_end and child[child_low].section is Section.MESSAGES:
+        # A history that grew may end like its parent by chance, and so may two that have nothing
+        # in common: judged with the rest.
+        chars = sum(len(span.text) for span in parent[end:high])
+        if high - low != child_high - child_low or chars < _CHANCE_CHARS:
+            end, child_end = high, child_high
+    high, child_high = end, child_end
     front = Piece(PieceKind.SAME, whole.low, low, whole.child_low, child_low)
     back = Piece(PieceKind.SAME, high, whole.high, child_high, whole.child_high)
     inner = _middle(parent, child, Piece(PieceKind.GAP, low, high, child_low, child_high))
     return [piece for piece in (front, *inner, back) if _spans(piece)]
+
+
+def _back(parent: Sequence[Span], child: Sequence[Span], whole: Piece) -> tuple[int, int]:
+    """Where the equal spans at the end begin."""
+    high, child_high = whole.high, whole.child_high
+    while high > whole.low and child_high > whole.child_low:
+        if not _equal(parent[high - 1], child[child_high - 1]):
+            break
+        high, child_high = high - 1, child_high - 1
+    return high, child_high
 
 
 def _spans(piece: Piece) -> int:
