@@ -468,9 +468,9 @@ def test_a_rule_without_a_model_predicts_nothing() -> None:
 
 
 def test_memory_is_bounded_and_the_latest_entries_stay() -> None:
-    """A cache of a hundred entries has seen ten thousand and remembers the last fifty."""
+    """A cache of a hundred entries has seen a thousand and remembers the last fifty."""
     log = Log(a_rule("markers", ttls=(FIVE_MINUTES,)), most_entries=100)
-    prompts = [shape(block(f"p{n}", 10), automatic=Mark()) for n in range(10_000)]
+    prompts = [shape(block(f"p{n}", 10), automatic=Mark()) for n in range(1_000)]
     for prompt in prompts:
         log.send(prompt, at=0, takes_s=0)
     assert len(log.cache) <= 100

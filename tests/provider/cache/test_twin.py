@@ -107,7 +107,7 @@ def test_the_simulator_agrees_with_its_twin(name: str, routes: str) -> None:
         rule = replace(rule, routing_fields=("/prompt_cache_key",))
 
     @given(histories())
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=10, deadline=None)
     def check(history: list[tuple[Shape, float | None, float | None, str, str]]) -> None:
         cache, twin = PromptCache(rule), Twin(rule)
         for prompt, now_s, readable_s, scope, routing in history:
@@ -143,7 +143,7 @@ def test_readable_agrees_with_a_cache_that_has_seen_the_parent_only(name: str) -
     rule = replace(RULES[name], keeps_answer=False)
 
     @given(histories())
-    @settings(max_examples=15, deadline=None)
+    @settings(max_examples=6, deadline=None)
     def check(history: list[tuple[Shape, float | None, float | None, str, str]]) -> None:
         for (parent, *_), (child, *_) in pairwise(history):
             cache = PromptCache(rule)
