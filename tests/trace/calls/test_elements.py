@@ -21,7 +21,7 @@ def _cut(text: bytes, size: int) -> list[bytes]:
     return [text[at : at + size] for at in range(0, len(text), size)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(OBJECTS, st.integers(1, 7), st.sampled_from([None, 1]))
 def test_elements_are_those_of_the_array(rows: list[Any], size: int, indent: int | None) -> None:
     """Whatever the layout and the chunks, the elements and their places are the array's."""

@@ -29,7 +29,12 @@ from stemcache.trace.calls.fields import (
     text_of,
 )
 from stemcache.trace.calls.format import CallFormat, Record, Shared, Stateless
-from stemcache.trace.calls.headers import kept_headers, scope_digest, scope_of_headers
+from stemcache.trace.calls.headers import (
+    kept_headers,
+    scope_digest,
+    scope_of_headers,
+    session_of_headers,
+)
 from stemcache.trace.calls.pointer import pointer
 from stemcache.trace.problem import BadLineError
 
@@ -210,7 +215,7 @@ def _near_call(
         host=text_of(first_of(around, _HOSTS)),
         status=status,
         failed=answer is None and _refused(around),
-        session=name_of(first_of(around, _SESSIONS)) or kept.get("x-session-id"),
+        session=name_of(first_of(around, _SESSIONS)) or session_of_headers(kept),
         scope=scope_digest(owner) if owner else scope_of_headers(headers),
         route=text_of(first_of(around, _ROUTES)),
         headers=kept,

@@ -4,31 +4,48 @@ Headers pass by an allow-list, so that one nobody thought of is dropped. A crede
 its digest behind, which tells two of them apart and gives neither away.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
 
 from stemcache.trace.calls.fields import text_of
 
-__all__ = ["KEPT_HEADERS", "kept_headers", "scope_digest", "scope_of_headers"]
+__all__ = ["KEPT_HEADERS", "kept_headers", "scope_digest", "scope_of_headers", "session_of_headers"]
 
 KEPT_HEADERS = frozenset(
     {
         "anthropic-beta",
         "anthropic-version",
+        "conversation_id",
         "openai-beta",
         "openai-organization",
         "openai-processing-ms",
         "openai-project",
+        "session_id",
         "user-agent",
+        "x-amzn-bedrock-performanceconfig-latency",
+        "x-amzn-bedrock-service-tier",
+        "x-claude-code-session-id",
         "x-client-request-id",
+        "x-data-parallel-rank",
         "x-grok-conv-id",
         "x-prompt-cache-isolation-key",
         "x-session-affinity",
         "x-session-id",
         "x-smg-routing-key",
+        "x-smg-target-worker",
         "x-stainless-retry-count",
+        "x-vertex-ai-llm-request-type",
+        "x-vertex-ai-llm-shared-request-type",
     }
+)
+_SESSIONS = (
+    "x-claude-code-session-id",
+    "x-session-id",
+    "session_id",
+    "conversation_id",
+    "x-grok-conv-id",
+    "x-session-affinity",
 )
 _CREDENTIALS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 _OWNERS = ("openai-organization", "openai-project")
@@ -62,6 +79,11 @@ def scope_of_headers(headers: object) -> str:
         if name in found:
             return scope_digest(found[name])
     return ""
+
+
+def session_of_headers(kept: Mapping[str, str]) -> str | None:
+    """Name of the conversation, where the kept headers have one."""
+    return next((kept[name] for name in _SESSIONS if name in kept), None)
 
 
 def _pairs(headers: object) -> Iterator[tuple[str, str]]:

@@ -91,11 +91,31 @@ def test_bytes_come_as_base64(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"status": 529, "response": None}, {"status": None, "failed": "connection reset"}],
+    [
+        {"status": 529, "response": None},
+        {"status": None, "failed": "no_connection", "answered": None},
+    ],
 )
 def test_failed_calls_say_so(tmp_path: Path, change: dict[str, Any]) -> None:
     """A refusal and a broken connection are failed calls."""
     assert one(tmp_path, {**RECORD, **change}).failed
+
+
+def test_an_answer_that_broke_off_is_no_failure(tmp_path: Path) -> None:
+    """A call whose answer had begun wrote its cache, however it ended."""
+    assert not one(tmp_path, {**RECORD, "failed": "dropped"}).failed
+
+
+def test_bodies_that_were_not_kept_leave_usage(tmp_path: Path) -> None:
+    """A record without a body, for whatever reason, is a call with usage alone."""
+    call = one(tmp_path, {**RECORD, "request": None, "truncated": True})
+    assert (call.body, call.raw, call.fidelity) == (None, None, Fidelity.USAGE_ONLY)
+    assert (call.id, call.usage) == ("msg_01", RECORD["response"]["usage"])
+
+
+def test_a_body_that_lost_a_credential_is_not_the_bytes(tmp_path: Path) -> None:
+    """What was cut out of a body makes it less than what was sent."""
+    assert one(tmp_path, {**RECORD, "redacted": True}).fidelity is Fidelity.RESERIALISED
 
 
 def test_other_requests_are_left_out(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from stemcache.trace.calls.fields import (
     text_of,
 )
 from stemcache.trace.calls.format import CallFormat, Record, Shared, Stateless
-from stemcache.trace.calls.headers import kept_headers, scope_of_headers
+from stemcache.trace.calls.headers import kept_headers, scope_of_headers, session_of_headers
 from stemcache.trace.problem import BadLineError
 
 __all__ = ["HAR"]
@@ -68,7 +68,7 @@ def _read(record: Record, shared: Shared) -> Iterable[Call]:
             status=status,
             # A request that was broken off has status 0.
             failed=status is None and "status" in response,
-            session=headers.get("x-session-id"),
+            session=session_of_headers(headers),
             scope=scope_of_headers(request.get("headers")),
             headers=headers,
             time_s=started,

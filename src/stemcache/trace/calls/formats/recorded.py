@@ -1,13 +1,16 @@
 """What `stemcache record` writes: one call a line, the body as the text that was sent.
 
 Fidelity: wire. `request` is the exact text of the body, or `request_base64` its bytes where they
-are no UTF-8, and `raw` gives it back unchanged. The recorder has dropped credentials already, and
-the headers pass the allow-list here once more, since a file may have been edited.
+are no UTF-8, and `raw` gives it back unchanged. Where a credential was cut out of the body it is no
+longer what was sent: reserialised. A body that was not kept, or was too large, leaves usage alone.
+
+A call that broke after its answer began (`answered` is set) has written its cache, so it counts as
+no failure. Headers pass the allow-list here once more, since a file may have been edited.
 """
 
 import binascii
 from base64 import b64decode
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from stemcache.trace.calls.answer import Answer, answer_of
@@ -22,7 +25,7 @@ from stemcache.trace.calls.fields import (
     text_of,
 )
 from stemcache.trace.calls.format import CallFormat, Record, Shared, Stateless
-from stemcache.trace.calls.headers import kept_headers
+from stemcache.trace.calls.headers import kept_headers, session_of_headers
 from stemcache.trace.problem import BadLineError
 
 __all__ = ["RECORDED"]
@@ -47,7 +50,7 @@ def _read(record: Record, shared: Shared) -> Iterable[Call]:
     inner = "/request" if "request" in value else "/request_base64"
     raw = _raw(value)
     body = decoded(raw, "the request") if raw else None
-    if not is_body(body):
+    if raw is not None and not is_body(body):
         shared.left_out["requests without a prompt"] += 1
         return ()
     headers = kept_headers(value.get("headers"))
@@ -55,14 +58,14 @@ def _read(record: Record, shared: Shared) -> Iterable[Call]:
         made_call(
             place=record.place(inner),
             body=body,
-            fidelity=Fidelity.WIRE,
-            size_bytes=len(raw),
+            fidelity=Fidelity.RESERIALISED if value.get("redacted") else Fidelity.WIRE,
+            size_bytes=len(raw or b""),
             raw=raw,
             answer=_answer(value),
             url=value.get("url"),
             status=status_of(value.get("status")),
-            failed=bool(value.get("failed")),
-            session=headers.get("x-session-id"),
+            failed=bool(value.get("failed")) and value.get("answered") is None,
+            session=session_of_headers(headers),
             scope=text_of(value.get("scope")) or "",
             headers=headers,
             time_s=known_time_s(value.get("time")),
@@ -72,8 +75,11 @@ def _read(record: Record, shared: Shared) -> Iterable[Call]:
     )
 
 
-def _raw(value: dict[str, Any] | Any) -> bytes:
+def _raw(value: Mapping[str, Any]) -> bytes | None:
+    """The bytes, None where they were not kept."""
     text = value.get("request")
+    if text is None and "request_base64" not in value:
+        return None
     if isinstance(text, str):
         try:
             return text.encode()
