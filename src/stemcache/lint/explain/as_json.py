@@ -39,6 +39,8 @@ def as_json(explanation: Explanation, *, show_text: bool = False) -> dict[str, A
                 _difference(one, show_text=show_text) for one in explanation.differences
             ],
             "uncosted": [_difference(one, show_text=show_text) for one in explanation.uncosted],
+            "more_differences": explanation.more_differences,
+            "unkeyed_parameters": list(explanation.unkeyed),
             "refusals": [asdict(one) for one in explanation.refusals],
             "cache": {
                 **asdict(explanation.cache),

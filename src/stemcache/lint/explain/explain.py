@@ -7,7 +7,7 @@ Request, Request ─► Judged, Judged ─► Case ─► steps, ladder ─► l
 ```
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stemcache.lint.analyse import Row
@@ -44,6 +44,9 @@ from stemcache.wire.section import Section
 
 __all__ = ["How", "explain"]
 
+_MOST_SHOWN = 100
+"""Of each sort; finding the line of each costs a pass over the text."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class How:
@@ -71,19 +74,23 @@ def explain(old: Request, new: Request, *, how: How, row: Row | None = None) -> 
     reading = reading_of(one, other, case, ladder, row)
     paths = Paths()
     sides = side_of(old, paths), side_of(new, paths)
-    told = _Telling(case, steps, ladder, sides, whole=new.call.fidelity.keeps_parameters)
-    differences = tuple(told.costing(max(reading.predicted_tokens, reading.reported_tokens or 0)))
-    first = differences[0].new.pointer if differences and differences[0].content else None
-    changes = case.divergence.changes
-    if first is None and changes:
-        first = changes[0].pointer
+    told = _Telling(case, steps, ladder, sides)
+    read = max(reading.predicted_tokens, reading.reported_tokens or 0)
+    losses = told.losses(read, markers=new.call.fidelity.keeps_parameters)
+    rest = told.rest({id(loss.step.change or loss.step.key) for loss in losses if loss.step})
+    first = next((loss.step for loss in losses if loss.step is not None), None) or (
+        rest[0] if rest else None
+    )
     return Explanation(
         old=_party(old, one),
         new=_party(new, other),
-        differences=differences,
-        uncosted=tuple(told.uncosted(differences)),
+        lost_tokens=sum(loss.high - loss.low for loss in losses),
+        differences=tuple(map(told.loss, losses[:_MOST_SHOWN])),
+        uncosted=tuple(map(told.difference, rest[:_MOST_SHOWN])),
+        more_differences=max(len(losses) - _MOST_SHOWN, 0) + max(len(rest) - _MOST_SHOWN, 0),
+        unkeyed=_unkeyed(one, other),
         refusals=tuple(_refused(other)),
-        cache=_cache(one, other, first),
+        cache=_cache(one, other, None if first is None else _pointer(first)),
         reading=reading,
         diagnosis=_diagnosis(one, other, case),
         spellings=_spellings(sides, other),
@@ -92,79 +99,69 @@ def explain(old: Request, new: Request, *, how: How, row: Row | None = None) -> 
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Loss:
+    """Tokens between two levels, to a step or, with none, to where a marker stands."""
+
+    low: int
+    high: int
+    step: Step | None
+    cause: Cause | None = None
+
+
 class _Telling:
     """Steps to differences."""
 
     def __init__(
-        self,
-        case: Case,
-        steps: Sequence[Step],
-        ladder: Ladder,
-        sides: tuple[Side, Side],
-        *,
-        whole: bool,
+        self, case: Case, steps: Sequence[Step], ladder: Ladder, sides: tuple[Side, Side]
     ) -> None:
         self._case = case
         self._steps = steps
         self._ladder = ladder
         self._old, self._new = sides
-        self._whole = whole
 
-    def costing(self, read_tokens: int) -> Iterator[Difference]:
-        """Those to which tokens are lost, in prefix order; markers last."""
+    def losses(self, read_tokens: int, *, markers: bool) -> list[_Loss]:
+        """In prefix order, that to markers last."""
         levels = self._ladder.levels
+        found: list[_Loss] = []
         for level, step in enumerate(self._steps, start=1):
             low = max(levels[level - 1], read_tokens)
             if levels[level] > low:
-                yield self._difference(step, low, levels[level])
-        losses = judge(
-            self._case,
-            self._steps,
-            self._ladder,
-            read_tokens=read_tokens,
-            markers=self._whole,
-        )
-        rest = losses[
-            sum(
-                max(levels[i + 1] - max(levels[i], read_tokens), 0) > 0
-                for i in range(len(self._steps))
-            ) :
+                found.append(_Loss(low, levels[level], step))
+        low = max(levels[-1], read_tokens)
+        rest = judge(self._case, (), self._ladder, read_tokens=read_tokens, markers=markers)
+        found += [_Loss(low, low + loss.tokens, None, loss.cause) for loss in rest]
+        return found
+
+    def rest(self, told: Collection[int]) -> list[Step]:
+        """All other differences in prefix order; `told` are identities of changes and keys."""
+        own = {id(step.change): step for step in self._steps if step.change is not None}
+        found = [step for step in self._steps if step.key is not None]
+        found += [
+            own.get(id(change)) or Step(change.after_index, change.shared_before, change=change)
+            for change in self._case.divergence.changes
         ]
-        for loss in rest:
-            low = max(levels[-1], read_tokens)
-            yield _made(
-                loss.cause,
-                None,
-                self._new.view(loss.cause.pointer, None),
-                loss.tokens,
-                self._by_section(low, low + loss.tokens),
-                content=False,
-            )
+        found = [step for step in found if id(step.change or step.key) not in told]
+        return sorted(found, key=lambda step: (step.span, step.key is None))
 
-    def uncosted(self, costing: Sequence[Difference]) -> Iterator[Difference]:
-        """All other differences, in prefix order."""
-        told = {(one.kind, one.new.pointer, one.new.char) for one in costing}
-        by_change = {id(step.change): step for step in self._steps if step.change is not None}
-        rest: list[tuple[int, Step]] = []
-        for change in self._case.divergence.changes:
-            step = by_change.get(id(change)) or Step(
-                change.after_index, change.shared_before, change=change
-            )
-            rest.append((step.span, step))
-        rest += [(step.span, step) for step in self._steps if step.key is not None]
-        for _, step in sorted(rest, key=lambda each: each[0]):
-            one = self._difference(step, 0, 0)
-            if (one.kind, one.new.pointer, one.new.char) not in told:
-                yield one
+    def loss(self, loss: _Loss) -> Difference:
+        """What is said of it."""
+        if loss.step is not None:
+            return self.difference(loss.step, loss.low, loss.high)
+        assert loss.cause is not None, "what is no step is a cause"
+        sections = self._by_section(loss.low, loss.high)
+        view = self._new.view(loss.cause.pointer, None)
+        return _made(loss.cause, None, view, loss.high - loss.low, sections, content=False)
 
-    def _difference(self, step: Step, low: int, high: int) -> Difference:
+    def difference(self, step: Step, low: int = 0, high: int = 0) -> Difference:
+        """The same of a step, to which the tokens between two levels are lost."""
         sections = self._by_section(low, high)
         if step.key is not None:
             cause = key_cause(step.key, self._case.rule)
-            old = self._old.view(
-                step.key.before.pointer, None, shape=cause.old, text=cause.old_text
-            )
-            new = self._new.view(step.key.after.pointer, None, shape=cause.new, text=cause.new_text)
+            pointer = step.key.before.pointer
+            old = self._old.view(pointer, None, shape=cause.old, text=cause.old_text)
+            pointer = step.key.after.pointer
+            new = self._new.view(pointer, None, shape=cause.new, text=cause.new_text)
             return _made(cause, old, new, high - low, sections)
         assert step.change is not None, "a step is a change or a parameter"
         cause = self._cause(step.change, step.span)
@@ -186,14 +183,17 @@ class _Telling:
         return explain_change(change, pair)
 
     def _by_section(self, low: int, high: int) -> dict[Section, int]:
-        """How the tokens between two levels divide. Where levels are rounded, the last has less."""
+        """How the tokens between two levels divide; they add up to what lies between."""
         found = dict.fromkeys(self._case.prompt.order, 0)
-        before = 0
+        before, last = 0, self._case.prompt.order[0]
         for span, end in zip(self._case.prompt.spans, self._ladder.within, strict=True):
             both = min(end, high) - max(before, low)
             if both > 0:
                 found[span.section] += both
+                last = span.section
             before = end
+        # Levels that are rounded, or counted within a span, end elsewhere than spans do.
+        found[last] += max(high - low - sum(found.values()), 0)
         return found
 
 
@@ -234,6 +234,27 @@ def _party(request: Request, one: Judged) -> Party:
         written_tokens=one.usage.written_tokens,
         time_s=one.call.time_s,
     )
+
+
+def _pointer(step: Step) -> str:
+    if step.change is not None:
+        return step.change.pointer
+    assert step.key is not None, "a step is a change or a parameter"
+    return step.key.pointer
+
+
+def _unkeyed(old: Judged, new: Judged) -> tuple[str, ...]:
+    """Parameters of the first level that differ and neither key nor route."""
+    keyed = {pointer for key in new.rule.keys for pointer in key.pointers}
+    keyed |= {"/model", *new.rule.routing_fields}
+    before, after = old.prompt.parameters, new.prompt.parameters
+    names = sorted({name for name in (*before, *after) if name.count("/") == 1})
+    return tuple(
+        name
+        for name in names
+        if before.get(name) != after.get(name)
+        and not any(one == name or one.startswith(f"{name}/") for one in keyed)
+    )[:_MOST_SHOWN]
 
 
 def _refused(one: Judged) -> Iterator[Refused]:

@@ -209,10 +209,18 @@ class Explanation:
 
     old: Party
     new: Party
+    lost_tokens: int
+    """To all differences together."""
     differences: tuple[Difference, ...]
+    """Those to which tokens are lost, in prefix order, faults of markers last; the first hundred.
+    """
     uncosted: tuple[Difference, ...]
     """What differs and costs nothing by itself: another difference stands before it, or too little
-    is shared behind it."""
+    is shared behind it. The first hundred."""
+    more_differences: int
+    """How many there are beyond those."""
+    unkeyed: tuple[str, ...]
+    """Pointers of parameters that differ and are part of no cache's key."""
     refusals: tuple[Refused, ...]
     cache: Cache
     reading: Reading
@@ -221,11 +229,6 @@ class Explanation:
     spelling_known: bool
     """Whether the texts of both were there to compare."""
     remarks: tuple[str, ...] = ()
-
-    @property
-    def lost_tokens(self) -> int:
-        """To all differences together."""
-        return sum(one.lost_tokens for one in self.differences)
 
     @property
     def costs(self) -> bool:

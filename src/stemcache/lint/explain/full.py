@@ -92,6 +92,7 @@ class _Page:
             self._diagnosis(),
             self._reading(),
             self._cache(),
+            self._unkeyed(),
             self._spelling(),
             self._help(),
             chain.from_iterable(self._wrapped(f"note: {each}") for each in told.remarks),
@@ -170,8 +171,9 @@ class _Page:
             text = f"{one.code} {one.name}: {visible(one.message)}; {lost}"
             yield from self._wrapped(text, indent=4, label="  ")
             yield f"    --> {_place(one.new)}"
-        if len(both) > _MOST_FURTHER:
-            yield f"  and {len(both) - _MOST_FURTHER:,} more; --output-format json has them all"
+        more = max(len(both) - _MOST_FURTHER, 0) + self._told.more_differences
+        if more:
+            yield f"  and {more:,} more; --output-format json lists the first hundred of each sort"
 
     def _refused(self) -> Iterator[str]:
         for one in self._told.refusals:
@@ -250,6 +252,11 @@ class _Page:
         for name, same in cache.routing:
             said = "the same in both" if same else "another value, so perhaps another server"
             yield from self._wrapped(f"routed by {visible(name)}: {said}", indent=4, label="  ")
+
+    def _unkeyed(self) -> Iterator[str]:
+        if self._told.unkeyed:
+            names = ", ".join(visible(name, most_characters=60) for name in self._told.unkeyed[:20])
+            yield from self._wrapped(f"differs and is part of no key: {names}", indent=2)
 
     def _spelling(self) -> Iterator[str]:
         told = self._told

@@ -16,11 +16,8 @@ or none, and nothing is raised.
 
 import re
 from dataclasses import dataclass, field
-from typing import Literal
 
-__all__ = ["JsonMap", "Layout", "Paths", "line_and_column", "raw_offset", "scan", "unescaped"]
-
-Layout = Literal["without white space", "on one line", "indented"]
+__all__ = ["JsonMap", "Paths", "line_and_column", "raw_offset", "scan", "unescaped"]
 
 _MOST_TOKENS = 2**20
 _TOKEN = re.compile(
@@ -90,7 +87,8 @@ class JsonMap:
     """Paths of an object's members, in order, repeated ones where they stand last."""
     repeated: list[int] = field(default_factory=list)
     """Paths of members that stand in their object more than once."""
-    layout: Layout = "without white space"
+    layout: str = "without white space"
+    """In words: that, `on one line`, `indented by 2`."""
     tokens: int = 0
 
     def spelt(self, number: int) -> str:
@@ -113,14 +111,15 @@ def scan(text: str, paths: Paths, *, most_tokens: int = _MOST_TOKENS) -> JsonMap
     """Map a text; None where it has more than `most_tokens` tokens or is no JSON. O(text)."""
     found = JsonMap(text, paths)
     stack: list[_Frame] = []
-    at, spaced, broken = 0, False, False
+    at, spaced, indent = 0, False, ""
     while match := _TOKEN.match(text, at):
         found.tokens += 1
         if found.tokens > most_tokens:
             return None
         space, mark, string, _other = match.groups()
         if space and at:
-            spaced, broken = True, broken or "\n" in space
+            spaced = True
+            indent = indent or (space if "\n" in space else "")
         at = match.end()
         start = at - len(match[0]) + len(space)
         frame = stack[-1] if stack else None
@@ -146,7 +145,10 @@ def scan(text: str, paths: Paths, *, most_tokens: int = _MOST_TOKENS) -> JsonMap
             stack.append(_Frame(path, start, is_object=mark == "{"))
     if stack or not found.values or text[at:].strip():
         return None
-    found.layout = "indented" if broken else "on one line" if spaced else "without white space"
+    if indent:
+        found.layout = f"indented by {len(indent) - indent.rfind(chr(10)) - 1}"
+    elif spaced:
+        found.layout = "on one line"
     return found
 
 

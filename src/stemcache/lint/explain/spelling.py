@@ -77,7 +77,7 @@ class _Rendered:
 
 
 def _white_space(old: JsonMap, new: JsonMap) -> Spelling | None:
-    one, other = str(old.layout), str(new.layout)
+    one, other = old.layout, new.layout
     if one == other:
         bare, other_bare = old.text.strip(), new.text.strip()
         if old.tokens != new.tokens or bare == other_bare or one == "without white space":
