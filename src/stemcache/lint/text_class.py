@@ -68,13 +68,12 @@ def classify(old: str, new: str, *, before: str = "", line: str = "") -> TextCla
     head = ahead[ahead.rfind("\n") + 1 :]
     tail = _tail(head, new, line)
     head = head[-_AROUND_CHARS:]
-    if old and new:
-        whole = max(len(old), len(new)) <= _MASKED_CHARS
-        ours = head + (old + tail if whole else old[:_MASKED_CHARS])
-        theirs = head + (new + tail if whole else new[:_MASKED_CHARS])
-        told = _masked_alike(ours, theirs, cut=not whole)
-        if told is not None:
-            return told
+    whole = max(len(old), len(new)) <= _MASKED_CHARS
+    ours = head + (old + tail if whole else old[:_MASKED_CHARS])
+    theirs = head + (new + tail if whole else new[:_MASKED_CHARS])
+    told = _masked_alike(ours, theirs, cut=not whole)
+    if told is not None:
+        return told
     return _lines(head + old + tail, head + new + tail, ahead[: len(ahead) - len(head)], cut=cut)
 
 
