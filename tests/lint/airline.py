@@ -21,7 +21,7 @@ def trajectories() -> list[list[dict[str, Any]]]:
 
 
 def messages_requests(chat: list[dict[str, Any]], model: str) -> Iterator[dict[str, Any]]:
-    """Anthropic bodies, one before each answer: a marker behind the system prompt, one at the end."""
+    """Anthropic bodies, one before each answer: marked behind the system prompt and at the end."""
     system = [{"type": "text", "text": chat[0]["content"], "cache_control": MARK}]
     history: list[dict[str, Any]] = []
     for message in chat[1:]:

@@ -60,8 +60,8 @@ def misplaced(
             return Misplaced("below-minimum", marks[-1] if marks else last, max(0, lost), text)
         return None
     lost = ladder.top - max(ladder.levels[-1], read_tokens)
-    if held.everywhere or lost < LEAST_TOKENS:
-        return None
+    if held.everywhere or lost < LEAST_TOKENS or rule.kind not in {"markers", "breakpoints"}:
+        return None  # where nobody places markers, none stands wrong
     if rule.kind == "markers" and not marks:
         return Misplaced("no-marker", last, lost, "nothing is marked, so nothing is kept")
     left = [
