@@ -88,6 +88,10 @@ def told(
         ("gcp.gemini", "gemini-2.5-pro", "gemini", "host"),
         ("hosted_vllm", "Qwen/Qwen3-8B", "vllm", "host"),
         ("x_ai", "grok-4.7", "xai", "host"),
+        ("vertex.anthropic.messages", "claude-opus-5", "vertex-anthropic", "host"),
+        ("openai.responses", "gpt-5.6", "openai-5.6", "host"),
+        ("Anthropic", "claude-opus-5", "anthropic", "host"),
+        ("aws-external-anthropic.us-west-2.api.aws", "claude-opus-5", "anthropic", "host"),
         # clients of other servers that call themselves openai
         ("openai", "deepseek-chat", "deepseek", "host"),
         ("openai", "claude-opus-5", "anthropic", "host"),
