@@ -1,4 +1,5 @@
 import json
+import re
 
 from click.testing import CliRunner, Result
 
@@ -7,9 +8,10 @@ from stemcache.errors import UsageError
 from stemcache.lint.catalogue import rules
 
 
-def rule(*arguments: str) -> Result:
+def rule(*arguments: str, terminal: bool = False) -> Result:
     """`stemcache rule` with these arguments."""
-    return CliRunner().invoke(stemcache, ["rule", *arguments])
+    env = {"FORCE_COLOR": "1" if terminal else None, "TERM": "xterm-256color", "COLUMNS": "80"}
+    return CliRunner().invoke(stemcache, ["rule", *arguments], env=env)
 
 
 def test_all_rules_are_listed() -> None:
@@ -27,6 +29,15 @@ def test_a_rules_page_is_shown() -> None:
     assert shown.startswith("STM101 clock-in-prefix\n\n")
     assert "What it finds" in shown
     assert rule("clock-in-prefix").stdout == shown
+
+
+def test_a_page_is_set_on_a_terminal() -> None:
+    """Headings and code without their marks, on lines that fit."""
+    lines = rule("tool-order", terminal=True).stdout.splitlines()
+    plain = [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in lines]
+    assert plain[0] == "STM201 tool-order"
+    assert "What it finds" in map(str.strip, plain)
+    assert not [line for line in plain if line.startswith(("#", "```")) or len(line) > 80]
 
 
 def test_rules_come_as_json() -> None:

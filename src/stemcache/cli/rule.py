@@ -4,12 +4,15 @@ import json
 from typing import Any, Literal
 
 import click
+from rich.console import Console
 
 from stemcache.cli.lint_values import complete_rules
 from stemcache.lint.catalogue import find, rules
 from stemcache.lint.rule import LintRule
 
 __all__ = ["rule"]
+
+_WIDEST = 100
 
 
 @click.command()
@@ -40,13 +43,27 @@ def rule(*, code: str | None, output_format: Literal["full", "json"]) -> None:
     if output_format == "json":
         click.echo(json.dumps(_told(found), indent=2))
         return
-    click.echo(f"{found.code} {found.name}\n\n{found.page.strip()}")
+    _show(found)
 
 
 def _list(all_rules: tuple[LintRule, ...]) -> None:
     width = max((len(each.name) for each in all_rules), default=0)
     for each in all_rules:
         click.echo(f"{each.code}  {each.name:<{width}}  {each.summary}")
+
+
+def _show(found: LintRule) -> None:
+    """The page, set on a terminal, as it is written elsewhere."""
+    head, page = f"{found.code} {found.name}", found.page.strip()
+    console = Console()
+    if not console.is_terminal or console.is_dumb_terminal:
+        click.echo(f"{head}\n\n{page}")
+        return
+    from rich.markdown import Markdown  # noqa: PLC0415  only a terminal needs it
+
+    console.print(head, style="bold", highlight=False)
+    console.print()
+    console.print(Markdown(page, code_theme="ansi_dark"), width=min(console.width, _WIDEST))
 
 
 def _told(found: LintRule) -> dict[str, Any]:
