@@ -114,6 +114,10 @@ class Upstream(asyncio.Protocol):
         if sink is None:
             self._on_idle_lost()
             return
+        if self._head_done and not self._sized and not isinstance(exc, ConnectionError):
+            # Over TLS the end of a connection may come without a word, and clients take it so.
+            sink.done(keep=False)
+            return
         kind = "dropped" if self._answered else "no_answer"
         when = "in the middle of its answer" if self._answered else "before it answered"
         why = f" ({exc})" if exc is not None else ""
