@@ -12,6 +12,7 @@ from tests.lint.reports import AWKWARD, CLEAN, CLOCK, SECRET, SIMPLE, finding
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """No settings file and no transcripts of whoever runs the tests."""
+    (tmp_path / "stemcache.toml").touch()  # the nearest, so that none above it is read
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     return tmp_path

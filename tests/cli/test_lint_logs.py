@@ -14,6 +14,7 @@ SECRET = "the patient's name is Ada"
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No settings file of whoever runs the tests."""
+    (tmp_path / "stemcache.toml").touch()  # the nearest, so that none above it is read
     monkeypatch.chdir(tmp_path)
 
 

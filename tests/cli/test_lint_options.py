@@ -48,6 +48,7 @@ def test_without_flags_and_settings_there_are_defaults(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Today is the day of the run."""
+    (tmp_path / "stemcache.toml").touch()  # the nearest, so that none above it is read
     monkeypatch.chdir(tmp_path)
     before = datetime.now(UTC).date()
     options, wishes = asked(monkeypatch)
