@@ -8,7 +8,7 @@ Request, Request ─► Judged, Judged ─► Case ─► steps, ladder ─► l
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from stemcache.lint.analyse import Row
 from stemcache.lint.cause import Cause, Pair
@@ -23,7 +23,7 @@ from stemcache.lint.explain.explanation import (
     View,
 )
 from stemcache.lint.explain.json_map import Paths
-from stemcache.lint.explain.judged import Judged, case_of, judged, routing_values
+from stemcache.lint.explain.judged import Judged, case_of, grown, judged, routing_values
 from stemcache.lint.explain.kinds import kind_words
 from stemcache.lint.explain.markers import furthest_found, markers_of
 from stemcache.lint.explain.reading import reading_of
@@ -70,6 +70,9 @@ def explain(old: Request, new: Request, *, how: How, row: Row | None = None) -> 
         for each in (old, new)
     )
     case = case_of(one, other)
+    if not case.divergence.changes:
+        other = grown(one, other, case.divergence.shared_bytes)
+        case = replace(case, shape=other.shape, scale=other.scale)
     steps, ladder = ladder_of(case)
     reading = reading_of(one, other, case, ladder, row)
     paths = Paths()

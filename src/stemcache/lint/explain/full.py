@@ -199,8 +199,8 @@ class _Page:
         if found.said.reusable_tokens is not None:
             counts.append(f"{found.said.reusable_tokens:,} reusable")
         if counts:
-            ours = self._told.lost_tokens
-            yield f"  by its count {', '.join(counts)}; lost by the rule {ours:,}"
+            ours = self._told.lost_tokens + sum(one.tokens for one in self._told.reading.reasons)
+            yield f"  by its count {', '.join(counts)}; by the rule {ours:,} missed"
 
     def _reading(self) -> Iterator[str]:
         told, reading = self._told, self._told.reading

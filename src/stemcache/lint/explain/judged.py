@@ -9,7 +9,7 @@ goes on from the other.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stemcache.errors import UsageError
 from stemcache.lint.assumed import UNRESOLVED, assumed
@@ -36,7 +36,7 @@ from stemcache.trace.spans.prompt import prompt_of
 from stemcache.trace.spans.sketch import Sketch, sketch
 from stemcache.trace.spans.span import Prompt
 
-__all__ = ["Judged", "case_of", "did_nothing", "judged", "outcome_of", "routing_values"]
+__all__ = ["Judged", "case_of", "did_nothing", "grown", "judged", "outcome_of", "routing_values"]
 
 _NO_USAGE = Usage(prompt_tokens=None, read_tokens=None)
 
@@ -155,6 +155,21 @@ def case_of(old: Judged, new: Judged) -> Case:
         parent_prompt=old.prompt,
         divergence=compare(old.prompt, new.prompt),
     )
+
+
+def grown(old: Judged, new: Judged, shared_bytes: int) -> Judged:
+    """The new request, which only adds to the old one, with what that one reported taken in."""
+    if old.usage.prompt_tokens is None or not new.scale.reported:
+        return new
+    scale = new.scale.with_knot(shared_bytes, old.usage.prompt_tokens)
+    shape = shape_of(
+        new.prompt,
+        new.sketch,
+        keys=new.keys,
+        scale=scale,
+        output_tokens=new.usage.output_tokens,
+    )
+    return replace(new, scale=scale, shape=shape)
 
 
 def did_nothing(one: Judged) -> bool:
