@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from stemcache.lint.place import around, group_place, where
+from stemcache.lint.place import around, earlier_on_line, group_place, where
 from stemcache.trace.divergence.change import Change
 from stemcache.wire.section import Section
-from tests.lint.changes import edited, span
+from tests.lint.changes import edited, pair_of, span
 
 
 def _change(text: str, new: str, char: int) -> Change:
@@ -106,3 +106,18 @@ def test_a_group_of_a_deep_or_long_pointer_is_short() -> None:
     change = edited(one, one, old_text="", new_text="", char=0)
     assert len(group_place(replace(change, pointer="/a" * 10_000))) < 400
     assert len(group_place(replace(change, pointer="/" + "a" * 10_000))) < 400
+
+
+def test_earlier_changes_of_a_line_are_those_ahead_on_it() -> None:
+    """Not those of other lines, other strings, or behind; three at most."""
+    one = span("aaaa bbbb cccc\ndddd eeee ffff gggg hhhh", 3)
+    places = (0, 5, 15, 20, 25, 30, 35)
+    changes = [edited(one, one, old_text="x", new_text="y", char=char) for char in places]
+    elsewhere = replace(changes[3], pointer="/messages/3/name")
+    pair = pair_of([one], [one], *changes[:4], elsewhere, *changes[4:])
+    assert earlier_on_line(changes[0], pair) == ()
+    assert earlier_on_line(changes[1], pair) == (changes[0],)
+    assert earlier_on_line(changes[2], pair) == ()
+    assert earlier_on_line(changes[4], pair) == (changes[2], changes[3])
+    assert earlier_on_line(changes[6], pair) == (changes[3], changes[4], changes[5])
+    assert earlier_on_line(replace(changes[4], char=None), pair) == ()

@@ -21,7 +21,8 @@ _NAME = (
     r"|digest|fingerprint|sid|rid|tid|guid|uuid"
     r"|(?:session|request|req|trace|span|run|message|msg|conversation|thread|correlation|call"
     r"|transaction|invocation|job|chat|turn|execution)(?:[ _-]?(?:id|key|token|uuid|guid|hash))?"
-    r"|prev[_-]?req|cc_prev_req|trace[_-]?parent)"
+    r"|(?:user|customer|tenant|account|organi[sz]ation|org|client|device|workspace)"
+    r"[ _-]?(?:id|uuid|guid)|prev[_-]?req|cc_prev_req|trace[_-]?parent)"
 )
 
 

@@ -7,13 +7,16 @@
 """
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
+from itertools import islice
 
+from stemcache.lint.cause import Pair
 from stemcache.trace.divergence.change import Change
 from stemcache.trace.spans.span import Span
 from stemcache.wire.section import Section
 
-__all__ = ["Around", "around", "group_place", "where"]
+__all__ = ["Around", "around", "earlier_on_line", "group_place", "where"]
 
 _AHEAD_CHARS = 1024
 _WIDENED_CHARS = 128
@@ -21,6 +24,7 @@ _WIDENED_CHARS = 128
 _LINE_CHARS = 4096 + 1024
 _NUMBER = re.compile(r"/\d+(?=/|$)")
 _PARTS = 6
+_MOST_BEFORE = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,24 @@ def around(change: Change) -> Around:
     stop = text.find("\n", end, end + _LINE_CHARS)
     stop = stop if stop >= 0 else min(len(text), end + _LINE_CHARS)
     return Around(text[max(0, start - _AHEAD_CHARS) : start], text[begin:stop])
+
+
+def earlier_on_line(change: Change, pair: Pair) -> tuple[Change, ...]:
+    """Up to three changes ahead of this one on the same line of the same string."""
+    text = _string_at(change)
+    if text is None or change.char is None:
+        return ()
+    changes = pair.divergence.changes
+    low = bisect_left(changes, change.after_index, key=lambda other: other.after_index)
+    found: list[Change] = []
+    for other in islice(changes, low, low + _MOST_BEFORE):
+        if other is change:
+            break
+        if other.pointer == change.pointer and other.char is not None:
+            apart = change.char - other.char
+            if 0 <= apart <= _AHEAD_CHARS and "\n" not in text[other.char : change.char]:
+                found.append(other)
+    return tuple(found[-3:])
 
 
 def _string_at(change: Change) -> str | None:

@@ -7,9 +7,10 @@ masked   Now: [clock], run [injected-id]                    equal ► what diffe
 ```
 The differing windows may be no more than the digits that changed, so the line around them is looked
 at. A class is given only where it explains all that differs: with every volatile piece masked, the
-two texts are equal, or every line that is not in both is a line of the same picture.
+two texts are equal but for numbers, or every line that is not in both is one of the same picture.
 """
 
+import re
 from dataclasses import dataclass
 
 from stemcache.lint.environment_text import environment_lines, pictures
@@ -24,6 +25,7 @@ _MASKED_CHARS = 1024
 _CUT_CHARS = 64
 """The end of what was cut may be half a token, and is not compared."""
 _STRANGE_LINES = 8
+_NUMBER = re.compile(r"\d+")
 _UNCOUNTED = frozenset({"git status"})
 _VOWELS = ("a", "e", "i", "o", "I", "HTTP")
 _AROUND_CHARS = 256
@@ -112,7 +114,7 @@ def _masked_alike(old: str, new: str, *, cut: bool) -> TextClass | None:
     for one, other in zip(olds, news, strict=False):
         if one.family is not other.family:
             return None
-        if old[at_old : one.start] != new[at_new : other.start]:
+        if _plain(old[at_old : one.start]) != _plain(new[at_new : other.start]):
             return None
         if differing is None and old[one.start : one.end] != new[other.start : other.end]:
             differing = one, other
@@ -121,7 +123,7 @@ def _masked_alike(old: str, new: str, *, cut: bool) -> TextClass | None:
     if cut:
         most = max(0, min(len(rest), len(other_rest)) - _CUT_CHARS)
         rest, other_rest = rest[:most], other_rest[:most]
-    if differing is None or rest != other_rest:
+    if differing is None or _plain(rest) != _plain(other_rest):
         return None
     one, other = differing
     text = new[other.start : other.end]
@@ -132,6 +134,11 @@ def _masked_alike(old: str, new: str, *, cut: bool) -> TextClass | None:
         shape(other.name, text),
         _detail(other, text),
     )
+
+
+def _plain(text: str) -> str:
+    """The text with its numbers alike: one that changes along with an id or a clock is as new."""
+    return _NUMBER.sub("0", text)
 
 
 def _first_difference(old: str, new: str) -> int:

@@ -34,10 +34,11 @@ of their scores, so that equal sets are equal texts.
 
 ## Limits
 
-Where a system prompt differs, an edit and a varying passage look alike; it is called varying
-where a heading names memory, documents, profile or the like, or where long passages have few
-words in common. Else it is `edited-prompt`. Text that differs at the very end of a prompt costs
-nothing and is no finding.
+Where a system prompt differs, an edit and a varying passage look alike. It is called varying where
+a heading names memory, documents, a question, a profile or the like, where long passages have few
+words in common, and where a first line is a question, is new altogether, or holds an id or a clock
+as well. Else it is `edited-prompt`. Text that differs at the very end of a prompt costs nothing and
+is no finding.
 
 ## References
 
@@ -52,9 +53,10 @@ nothing and is no finding.
 import re
 
 from stemcache.lint.cause import Cause, Pair
+from stemcache.lint.change_class import class_of
 from stemcache.lint.content_cause import content_cause
 from stemcache.lint.history import follows, leads_messages
-from stemcache.lint.place import around, where
+from stemcache.lint.place import around, earlier_on_line, where
 from stemcache.lint.rule import LintRule
 from stemcache.trace.divergence.change import Change, ChangeKind
 from stemcache.trace.spans.span import SpanKind
@@ -98,7 +100,7 @@ def explains(change: Change, pair: Pair) -> Cause | None:
     """Claims text of system and users ahead of the shared part, where it does not look edited."""
     if change.section is Section.TOOLS:
         return None
-    sort = _of_system(change) if change.section is Section.SYSTEM else _of_user(change, pair)
+    sort = _of_system(change, pair) if change.section is Section.SYSTEM else _of_user(change, pair)
     if sort is None:
         return None
     place = where(change)
@@ -112,15 +114,25 @@ def explains(change: Change, pair: Pair) -> Cause | None:
     return content_cause(RULE, change, message, sort, fields=(("where", where(change)),))
 
 
-def _of_system(change: Change) -> str | None:
+def _of_system(change: Change, pair: Pair) -> str | None:
     if change.kind in {ChangeKind.INSERTED, ChangeKind.REMOVED}:
         spans = change.after or change.before
         told = any(_headed(span.text[:_HEADING_CHARS], first=True) for span in spans)
         return "inserted" if told else None
     if _under_context(change):
         return "passage"
-    least = _LONG_CHARS if "\n" in around(change).before else _HEAD_CHARS
-    return "passage" if _unlike(change.old, change.new, least) else None
+    near = around(change)
+    head = change.char is not None and "\n" not in near.before and change.char < _HEADING_CHARS
+    if head and near.line.rstrip().endswith("?"):
+        return "passage"
+    if _unlike(change.old, change.new, _HEAD_CHARS if head else _LONG_CHARS):
+        return "passage"
+    # A line with a clock or an id in it is written for the request as a whole.
+    return "passage" if any(map(_varies, earlier_on_line(change, pair))) else None
+
+
+def _varies(change: Change) -> bool:
+    return class_of(change) is not None or _under_context(change)
 
 
 def _of_user(change: Change, pair: Pair) -> str | None:
