@@ -263,3 +263,46 @@ def test_stacked_causes_share_the_loss() -> None:
     assert alone.total.read_tokens is not None
     lost = sum(finding.lost_tokens for finding in report.findings)
     assert lost == pytest.approx(alone.total.read_tokens, rel=0.02)
+
+
+def test_models_of_one_provider_have_their_own_minimum() -> None:
+    """A prompt that one model keeps is too short for another, whichever comes first."""
+    short = prose(300, 4)
+    bodies = []
+    for model in ("claude-opus-5", "claude-opus-4-5"):
+        for turns in (1, 2):
+            body = anthropic(turns, system=short, tools=0)
+            body["model"] = model
+            bodies.append(body)
+    found = {finding.kind: finding.count for finding in lint(bodies).findings}
+    assert found["below-minimum"] == 2
+
+
+@pytest.mark.parametrize("make", [anthropic, chat])
+def test_trailing_space_in_the_system_prompt(make: Callable[..., Body]) -> None:
+    """A block that only grows by white space loses all that stands behind it."""
+
+    def change(body: Body) -> None:
+        if "system" in body:
+            body["system"][0]["text"] += " "
+        else:
+            body["messages"][0]["content"] += " "
+
+    assert [kind for kind, _, _ in kinds(lint(_pair(make, change)))] == ["whitespace"]
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"), [("gpt-5.6", "extended-message"), ("gpt-5.5", None)]
+)
+def test_one_message_that_grows(model: str, expected: str | None) -> None:
+    """From 5.6 a message that goes on where it ended is never found; before, its prefix is."""
+    log = prose(900, 1)
+    bodies = []
+    for turn in range(17):
+        log += "\n" + prose(300, turn + 20)
+        system = {"role": "system", "content": prose(6_000, 7)}
+        bodies.append({"model": model, "messages": [system, {"role": "user", "content": log}]})
+    report = lint(bodies)
+    assert [kind for kind, _, _ in kinds(report)] == ([] if expected is None else [expected])
+    assert report.total.hit_rate is not None
+    assert (report.total.hit_rate > 0.85) is (expected is None)

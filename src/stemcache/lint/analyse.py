@@ -53,6 +53,8 @@ from stemcache.trace.spans.span import Prompt
 __all__ = ["Analysis", "Log", "Row", "analyse"]
 
 _NO_USAGE = Usage(prompt_tokens=None, read_tokens=None)
+_MOST_ENTRIES = 250_000
+"""Of one simulated cache: about 30 MB."""
 _LEAST_TOLERANCE = 64
 _TOLERANCE = 0.03
 _ESTIMATE_TOLERANCE = 0.06
@@ -122,7 +124,7 @@ class Analysis:
         self._options = options
         self._book = book
         self._again = again
-        self._caches: dict[tuple[str, str], PromptCache] = {}
+        self._caches: dict[tuple[str, str, int], PromptCache] = {}
         self._parents = ParentIndex(overlap=options.overlap)
         self._known = KnownCalls(self._reread)
         self._ends = Ends()
@@ -132,7 +134,6 @@ class Analysis:
         self._tally = Tally()
         self._ids: dict[str, int] = {}
         self._used_rules: dict[str, Rule] = {}
-        self._assumed: dict[tuple[str, bool], Rule] = {}
 
     def report(self, *, repeated: int, skipped: Mapping[str, int]) -> Report:
         """What the calls so far come to."""
@@ -252,7 +253,7 @@ class Analysis:
     ) -> None:
         assert call.api is not None, "a prompt is of an API"
         whole = call.fidelity.keeps_parameters
-        rule = self._assume(rule, whole=whole)
+        rule = assumed(rule, whole=whole)
         drawn = sketch(prompt)
         prompt_bytes = int(drawn.span_bytes.sum())
         scope = f"{call.scope}\n{rule.provider}"
@@ -484,16 +485,11 @@ class Analysis:
             return None
 
     def _cache(self, rule: Rule) -> PromptCache:
-        key = rule.name, rule.kind
+        # Models of one rule differ in their figures; what they keep is apart in any case.
+        key = rule.name, rule.kind, rule.minimum_tokens.likely
         if key not in self._caches:
-            self._caches[key] = PromptCache(rule)
+            self._caches[key] = PromptCache(rule, most_entries=_MOST_ENTRIES)
         return self._caches[key]
-
-    def _assume(self, rule: Rule, *, whole: bool) -> Rule:
-        key = rule.name, whole
-        if key not in self._assumed:
-            self._assumed[key] = assumed(rule, whole=whole)
-        return self._assumed[key]
 
 
 @dataclass(frozen=True, slots=True)

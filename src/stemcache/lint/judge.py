@@ -18,14 +18,14 @@ from stemcache.lint.cause import Cause, Pair
 from stemcache.lint.explain_change import explain
 from stemcache.lint.keys import KeyValue, changed_keys
 from stemcache.lint.known import Known
-from stemcache.lint.ladder import Ladder, Step, climb, steps_of
+from stemcache.lint.ladder import Ladder, Step, climb, is_growth, steps_of
 from stemcache.lint.placement import misplaced
 from stemcache.lint.say import extended_cause, key_cause, misplaced_cause
 from stemcache.lint.scale import Scale
 from stemcache.provider.rule import Rule
 from stemcache.provider.shape import Shape
 from stemcache.trace.calls.call import Call
-from stemcache.trace.divergence.change import Change, ChangeKind, Divergence
+from stemcache.trace.divergence.change import Change, Divergence
 from stemcache.trace.spans.span import Prompt
 
 __all__ = ["Case", "Loss", "judge", "ladder_of", "pure_growth"]
@@ -126,7 +126,7 @@ def _cause(case: Case, step: Step) -> Cause:
         return key_cause(step.key, case.rule)
     change = step.change
     assert change is not None, "a step is a change or a parameter"
-    if change.kind is ChangeKind.EXTENDED:
+    if is_growth(change):
         return extended_cause(case.prompt, step.span, case.rule)
     return _explained(case, change)
 

@@ -22,7 +22,7 @@ from stemcache.provider.rule import Rule
 from stemcache.provider.shape import Shape
 from stemcache.trace.divergence.change import Change, ChangeKind, Divergence
 
-__all__ = ["Alignment", "Ladder", "Step", "alignment", "climb", "steps_of"]
+__all__ = ["Alignment", "Ladder", "Step", "alignment", "climb", "is_growth", "steps_of"]
 
 _IN_PLACE = frozenset({ChangeKind.EDITED, ChangeKind.EXTENDED, ChangeKind.KEY_ORDER})
 
@@ -70,12 +70,12 @@ def steps_of(
 ) -> tuple[Step, ...]:
     """Causes in prefix order, parameters before content at the same place.
 
-    `ends` are the bytes up to the end of each of the child's spans. A span that goes on is no cause
-    where a cache can be read everywhere.
+    `ends` are the bytes up to the end of each of the child's spans. A last span that goes on is no
+    cause where a cache can be read everywhere.
     """
     steps: list[Step] = []
     for change in divergence.changes:
-        if everywhere and change.kind is ChangeKind.EXTENDED:
+        if everywhere and is_growth(change):
             continue
         before = steps[-1] if steps else None
         if (
@@ -96,6 +96,11 @@ def steps_of(
             shared = max(ahead[-1].shared_before, at_bytes - lost)
         steps.append(Step(key.span, min(shared, divergence.shared_bytes), key=key))
     return tuple(sorted(steps, key=lambda step: (step.span, step.key is None, step.shared_before)))
+
+
+def is_growth(change: Change) -> bool:
+    """Whether a span of the parent goes on, and nothing that the parent has comes behind it."""
+    return change.kind is ChangeKind.EXTENDED and not change.shared_behind
 
 
 def _unshared(change: Change) -> int:
