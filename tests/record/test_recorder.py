@@ -131,7 +131,7 @@ def test_a_writer_that_dies_fails_no_call(
         with httpx.Client() as client:
             for _ in range(3):
                 assert client.post(f"{live.url}/v1/messages", content=BODY).status_code == 200
-                live.recorder._thread.join(10)
+                live.recorder._writer().join(10)
         live.stop()
     assert live.recorder.tally.recorded == 0
     assert live.recorder.tally.lost == 3

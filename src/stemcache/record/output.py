@@ -7,11 +7,14 @@ or a killed process left half-written is cut off, or ended by the next line.
 import fcntl
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from stemcache.errors import UsageError
 
 __all__ = ["Output", "OutputFullError"]
+
+_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT
 
 
 class OutputFullError(Exception):
@@ -23,8 +26,9 @@ class Output:
 
     def __init__(self, path: Path, *, most_bytes: int | None = None) -> None:
         self._most_bytes = most_bytes
+        self._path = path.absolute()
         try:
-            self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+            self._descriptor = os.open(self._path, _FLAGS, 0o600)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise UsageError(
@@ -58,6 +62,13 @@ class Output:
                 raise
         finally:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def reopen(self) -> None:
+        """After a fork: a lock on the parent's descriptor would be the parent's too."""
+        with suppress(OSError):
+            mine = os.open(self._path, _FLAGS, 0o600)
+            os.close(self._descriptor)
+            self._descriptor = mine
 
     def close(self) -> None:
         """Close the file."""

@@ -9,6 +9,7 @@ submit ──► queue (bounded in calls and in bytes) ──► thread: line_of
 
 import os
 import threading
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -68,7 +69,6 @@ class Recorder:
         self._memory_bytes = memory_bytes
         self._tell = tell
         self._output = Output(path, most_bytes=most_bytes)
-        self._losing = threading.Lock()
         self._talks: list[threading.Thread] = []
         self._key = ScopeKey.beside(path)
         if self._output.narrowed:
@@ -76,6 +76,8 @@ class Recorder:
         self._closed = False
         self._told = 1
         self._begin()
+        me = weakref.ref(self)
+        os.register_at_fork(after_in_child=lambda: _after_fork(me()))
 
     def capture(self) -> Capture:
         """Room for one body."""
@@ -84,8 +86,6 @@ class Recorder:
     def submit(self, exchange: Exchange) -> None:
         """Hand over a call that has ended. Takes microseconds."""
         try:
-            if self._pid != os.getpid():
-                self._begin()  # a fork has no threads but the one that forked
             response = exchange.response
             starved = exchange.request.starved or (response is not None and response.starved)
             if self._closed:
@@ -94,7 +94,7 @@ class Recorder:
                 self.lose(exchange, "memory for calls that wait to be written is used up")
             elif self._queue.qsize() >= MOST_QUEUED:
                 self.lose(exchange, f"{MOST_QUEUED} calls wait to be written already")
-            elif not self._thread.is_alive():
+            elif not self._writer().is_alive():
                 self.lose(exchange, "the thread that writes has died")
             else:
                 self._queue.put(exchange)
@@ -117,8 +117,9 @@ class Recorder:
         """Write what waits, as far as time allows, and close the file. May be called twice."""
         if not self._closed:
             self._closed = True
+            thread = self._writer()
             self._queue.put(None)
-            self._thread.join(timeout_s)
+            thread.join(timeout_s)
             while True:
                 try:
                     left = self._queue.get_nowait()
@@ -126,7 +127,7 @@ class Recorder:
                     break
                 if left is not None:
                     self.lose(left, "the recorder was closed before it was written")
-            if self._thread.is_alive():
+            if thread.is_alive():
                 self.tally.lost += 1
             else:
                 with suppress(OSError):
@@ -136,11 +137,21 @@ class Recorder:
         return self.tally
 
     def _begin(self) -> None:
-        self._pid = os.getpid()
+        self._losing = threading.Lock()
         self._budget = Budget(self._memory_bytes)
         self._queue: SimpleQueue[Exchange | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="stemcache-record", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
+
+    def _writer(self) -> threading.Thread:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="stemcache-record", daemon=True)
+            self._thread.start()
+        return self._thread
+
+    def _after_fork(self) -> None:
+        """A fork has no thread but its own; what waits to be written is the parent's."""
+        self._output.reopen()
+        self._begin()
 
     def _run(self) -> None:
         queue = self._queue
@@ -180,3 +191,8 @@ class Recorder:
     def _tell_safely(self, message: str) -> None:
         with suppress(Exception):
             self._tell(message)
+
+
+def _after_fork(recorder: Recorder | None) -> None:
+    if recorder is not None:
+        recorder._after_fork()  # noqa: SLF001  # a hook of its own

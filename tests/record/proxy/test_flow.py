@@ -101,3 +101,24 @@ def test_who_was_held_back_goes_on(tmp_path: Path) -> None:
             sending.join(10)
     assert head.startswith(b"HTTP/1.1 200 OK")
     assert (count, back) == (size, size)
+
+
+def test_who_reads_late_gets_the_next_answer_too(tmp_path: Path) -> None:
+    """A client that had not read when its answer was complete can go on on the same connection."""
+    size = 4 * 2**20
+    with listening(tmp_path) as (server, live), client_of(live) as client:
+        client.sendall(b"GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n")
+        provider, _ = server.accept()
+        with provider:
+            provider.recv(65536)
+            provider.settimeout(10)
+            provider.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % size + b"y" * size)
+            for expected in (size, 2):
+                got = client.recv(2**16)
+                count = len(got.partition(b"\r\n\r\n")[2])
+                while count < expected:
+                    count += len(client.recv(2**20))
+                assert count == expected
+                client.sendall(b"GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n")
+                assert provider.recv(65536).startswith(b"GET /v1/models HTTP/1.1\r\n")
+                provider.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")

@@ -95,14 +95,14 @@ class ClientConnection(asyncio.Protocol):
         self._all.settled.set()
 
     def pause_writing(self) -> None:
-        """The client is slower than the provider."""
-        if self._relay is not None:
-            self._relay.client_full(full=True)
+        """The client is slower than the provider, which has to wait."""
+        if self.upstream is not None:
+            self.upstream.read(on=False)
 
     def resume_writing(self) -> None:
-        """It has caught up."""
-        if self._relay is not None:
-            self._relay.client_full(full=False)
+        """It has caught up, maybe only when its answer was complete."""
+        if self.upstream is not None:
+            self.upstream.read(on=True)
 
     def data_received(self, data: bytes) -> None:
         """Parse, unless what comes is the next request before the answer."""

@@ -59,7 +59,7 @@ def request_bytes(head: RequestHead, target: bytes, authority: str) -> bytes:
     lines = [b"%b %b HTTP/1.1" % (head.method, target), b"Host: %b" % authority.encode("ascii")]
     lines += _through(head.headers, {b"host", b"expect"})
     if head.chunked:
-        lines.append(b"Transfer-Encoding: chunked")
+        lines.append(b"Transfer-Encoding: %b" % _codings(head.headers))
     return b"\r\n".join([*lines, b"", b""])
 
 
@@ -70,7 +70,7 @@ def response_bytes(
     lines = [b"HTTP/1.1 %d %b" % (status, reason)]
     lines += _through(headers, {b"content-length"} if chunked else set())
     if chunked:
-        lines.append(b"Transfer-Encoding: chunked")
+        lines.append(b"Transfer-Encoding: %b" % _codings(headers))
     if close:
         lines.append(b"Connection: close")
     return b"\r\n".join([*lines, b"", b""])
@@ -92,6 +92,12 @@ def refusal(status: int, message: str, *, close: bool = True) -> bytes:
 def decoded_headers(headers: RawHeaders) -> Headers:
     """For the record: names in lower case, any byte a character."""
     return [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in headers]
+
+
+def _codings(headers: RawHeaders) -> bytes:
+    """As they came, for the body is not taken out of those before the chunks."""
+    found = [value for name, value in headers if name.lower() == b"transfer-encoding"]
+    return b", ".join(found) or b"chunked"
 
 
 def _through(headers: RawHeaders, without: set[bytes]) -> list[bytes]:

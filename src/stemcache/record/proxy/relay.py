@@ -139,11 +139,6 @@ class Relay:
         self._drop_upstream()
         self._record(reason)
 
-    def client_full(self, *, full: bool) -> None:
-        """Whether the client is slower than the provider for the moment."""
-        if self._upstream is not None:
-            self._upstream.read(on=not full)
-
     def upstream_full(self, *, full: bool) -> None:
         """Whether the provider is slower than the client for the moment."""
         self._client.read(on=not full)
