@@ -306,3 +306,13 @@ def test_one_message_that_grows(model: str, expected: str | None) -> None:
     assert [kind for kind, _, _ in kinds(report)] == ([] if expected is None else [expected])
     assert report.total.hit_rate is not None
     assert (report.total.hit_rate > 0.85) is (expected is None)
+
+
+def test_switch_from_a_model_that_keeps_less() -> None:
+    """What was too short for the first model is no fault of the markers under the second."""
+    short = prose(300, 4)
+    bodies = []
+    for model in ("claude-opus-4-5", "claude-opus-5"):
+        body = anthropic(2, system=short, tools=0)
+        bodies.append({**body, "model": model})
+    assert [kind for kind, _, _ in kinds(lint(bodies))] in ([], ["parameter:model"])

@@ -203,7 +203,12 @@ class Analysis:
     def _usage(self, call: Call, rule: Rule) -> Usage:
         if call.usage is None:
             return _NO_USAGE
-        usage = read_usage(call.usage, api=call.api, provider=rule.provider or None)
+        usage = read_usage(
+            call.usage,
+            api=call.api,
+            provider=rule.provider or None,
+            rule=rule if rule.name else None,
+        )
         for sentence in usage.odd:
             self._collector.add(
                 Occurrence(
