@@ -84,7 +84,7 @@ def inside(old: Span, new: Span, *, first_only: bool = False) -> Inside:
 
 
 def _is_structure(span: Span) -> bool:
-    return span.text_pointer == span.pointer and not isinstance(span.value, str)
+    return span.text_pointer == span.pointer and span.value != span.text
 
 
 def _hull(old: str, new: str) -> Hunk:
