@@ -267,15 +267,14 @@ def test_stacked_causes_share_the_loss() -> None:
 
 def test_models_of_one_provider_have_their_own_minimum() -> None:
     """A prompt that one model keeps is too short for another, whichever comes first."""
-    short = prose(300, 4)
     bodies = []
-    for model in ("claude-opus-5", "claude-opus-4-5"):
-        for turns in (1, 2):
-            body = anthropic(turns, system=short, tools=0)
-            body["model"] = model
-            bodies.append(body)
-    found = {finding.kind: finding.count for finding in lint(bodies).findings}
-    assert found["below-minimum"] == 2
+    for seed, model in enumerate(("claude-opus-5", "claude-opus-4-5")):
+        for turns in (2, 3):
+            body = anthropic(turns, system=prose(300, seed), tools=0)
+            bodies.append({**body, "model": model})
+    for log, line in ((bodies, 4), (bodies[2:] + bodies[:2], 2)):
+        found = {finding.kind: finding.location.line for finding in lint(log).findings}
+        assert found["below-minimum"] == line
 
 
 @pytest.mark.parametrize("make", [anthropic, chat])
