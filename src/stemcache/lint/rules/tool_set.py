@@ -44,8 +44,8 @@ the tools.
 from stemcache.lint.cause import Cause, Pair
 from stemcache.lint.content_cause import content_cause
 from stemcache.lint.rule import LintRule
-from stemcache.lint.tool_name import tool_names
 from stemcache.trace.divergence.change import Change, ChangeKind
+from stemcache.trace.divergence.names import tool_name
 from stemcache.wire.section import Section
 
 __all__ = ["RULE", "explains"]
@@ -71,7 +71,7 @@ def explains(change: Change, pair: Pair) -> Cause | None:
         return None
     if change.kind in {ChangeKind.REORDERED, ChangeKind.KEY_ORDER, ChangeKind.EXTENDED}:
         return None
-    old, new = tool_names(change.before), tool_names(change.after)
+    old, new = set(map(tool_name, change.before)), set(map(tool_name, change.after))
     added, missing = len(new - old), len(old - new)
     if not added and not missing:
         return None
