@@ -13,8 +13,10 @@ from collections.abc import Iterable, Iterator
 
 __all__ = ["split_elements"]
 
-_NEXT = re.compile(rb'["{}\[\],]')
-_IN_TEXT = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
+_NEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+("?)|[{}\[\]]', re.DOTALL)
+"""A whole string or a bracket; of a string that goes on behind the chunk, the part that is here."""
+_REST = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+("?)', re.DOTALL)
+_QUOTE = ord('"')
 _OPEN = frozenset(b"{[")
 
 
@@ -35,26 +37,21 @@ def split_elements(
     for chunk in chunks:
         held += chunk
         while at < len(held):
-            if in_text:
-                at = _text_end(held, at)
-                if at >= len(held) or held[at] == ord("\\"):
-                    break  # an escape is cut in two: wait for the rest
-                at += 1
-                in_text = False
-                continue
-            found = _NEXT.search(held, at)
+            found = _REST.match(held, at) if in_text else _NEXT.search(held, at)
             if found is None:
                 at = len(held)
                 break
             at = found.end()
             byte = held[found.start()]
-            if byte == ord('"'):
-                in_text = True
+            if in_text or byte == _QUOTE:
+                in_text = not found.group(1)
+                if in_text:
+                    break  # the rest comes with the next chunk, also of an escape cut in two
             elif byte in _OPEN:
                 depth += 1
                 if depth == 2:
                     begin = found.start()
-            elif byte != ord(","):
+            else:
                 depth -= 1
                 if depth == 1:
                     yield base + begin, bytes(held[begin:at])
@@ -72,9 +69,3 @@ def split_elements(
             return
     if depth > 0:
         yield base + begin, None
-
-
-def _text_end(held: bytearray, at: int) -> int:
-    found = _IN_TEXT.match(held, at)
-    assert found is not None, "the pattern matches nothing too"
-    return found.end()

@@ -17,14 +17,13 @@ import msgspec
 
 __all__ = ["named_values", "python_value", "value_end"]
 
-_TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*+'?|"(?:[^"\\]|\\.)*+"?|[()\[\]{},]""", re.DOTALL)
+_TEXT = r"""'[^'\\]*+(?:\\.[^'\\]*+)*+'{0}|"[^"\\]*+(?:\\.[^"\\]*+)*+"{0}"""
+_TOKEN = re.compile(_TEXT.replace("{0}", "?") + r"|[()\[\]{},]", re.DOTALL)
 """A string whose end is missing goes on to the end of the line: looking for strings inside it would
 cost the square of its length."""
-_STRING = re.compile(r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\"""", re.DOTALL)
+_STRING = re.compile(_TEXT.replace("{0}", ""), re.DOTALL)
 _NUMBERS = re.compile(r"\[[\d, ]*+\]")
 _NAME = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]{0,60})=")
-_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
-_SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
 _MAX_PARSED_CHARS = 2**21
 
 
@@ -101,14 +100,15 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool) else None
 
 
-def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(_character, text) if "\\" in text else text
-
-
-def _character(found: re.Match[str]) -> str:
-    code = found.group(1)
-    if len(code) > 1:
-        number = int(code[1:], 16)
+def _unescaped(text: str) -> str | None:
+    """A text as it was before Python wrote it; None where its escapes are none of Python's."""
+    if "\\" not in text:
+        return text
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = text.encode("ascii", "backslashreplace").decode("unicode_escape")
         # Half of a surrogate pair is no character and could not be written anywhere.
-        return chr(number) if number < 0xD800 or 0xE000 <= number < 0x110000 else "\ufffd"
-    return _SIMPLE.get(code, found.group())
+        return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    except UnicodeError:
+        return None
