@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from stemcache.trace.parents.content import Content, content_of
+from stemcache.trace.parents.content import Content, End, content_of
 from stemcache.trace.spans.prompt import prompt_of
 from stemcache.trace.spans.sketch import sketch
 from stemcache.wire.api import Api
@@ -35,7 +35,7 @@ def test_shared_bytes_count_a_repeated_unit_as_often_as_both_have_it() -> None:
 def test_an_empty_request_shares_nothing() -> None:
     """Neither with a full one nor with another empty one."""
     empty = content_of(of_units([]), "", None).content
-    assert (empty.content_bytes, empty.last) == (0, None)
+    assert (empty.content_bytes, empty.end) == (0, End())
     assert empty.shared_bytes(empty) == 0
     assert empty.shared_bytes(content_of(of_units([1]), "", None).content) == 0
 
@@ -73,7 +73,7 @@ def test_the_last_span_is_not_among_the_earlier_units() -> None:
     found = content_of(sketch(prompt), "", prompt)
     assert len(found.earlier) == 3
     assert len(found.content.units) == 5
-    assert found.content.last not in found.earlier.tolist()
+    assert found.content.end.last not in found.earlier.tolist()
 
 
 def test_half_a_surrogate_pair_is_content_like_any_other() -> None:
@@ -87,3 +87,25 @@ def test_a_prompt_that_is_not_the_sketched_one_is_not_looked_into() -> None:
     found = content_of(of_units([1, 2]), "", prompt)
     assert np.array_equal(found.earlier, content_of(of_units([1, 2]), "", None).earlier)
     assert len(found.content.units) == 2
+
+
+def goes_on(parent: list[int], child: list[int], unit_bytes: int = 100) -> bool:
+    """Whether the child is seen to go on from the parent."""
+    end = content_of(of_units(parent, unit_bytes), "", None).content.end
+    return content_of(of_units(child, unit_bytes), "", None).goes_on(end)
+
+
+def test_a_request_goes_on_from_one_whose_end_stands_inside_of_it() -> None:
+    """Before its own last span."""
+    assert goes_on([1, 2, 3], [1, 2, 3, 4, 5])
+    assert goes_on([1, 2, 3], [9, 3, 5])
+    assert not goes_on([1, 2, 3], [1, 2, 3])
+    assert not goes_on([1, 2, 3], [1, 2, 4, 3])
+    assert not goes_on([], [1, 2])
+
+
+def test_a_short_end_counts_behind_what_was_before_it_only() -> None:
+    """Many conversations have a yes in them."""
+    assert goes_on([1, 2, 3], [7, 2, 3, 4], unit_bytes=4)
+    assert not goes_on([1, 2, 3], [1, 7, 3, 4], unit_bytes=4)
+    assert not goes_on([1, 2, 3], [3, 4], unit_bytes=4)

@@ -4,7 +4,7 @@ from random import Random
 
 import numpy as np
 
-from stemcache.trace.parents.content import Content
+from stemcache.trace.parents.content import Content, End
 from stemcache.trace.parents.kept import KeptCalls
 
 
@@ -14,7 +14,7 @@ def content(*units: int) -> Content:
         np.array(units, np.uint64),
         np.full(len(units), 10, np.uint32),
         10 * len(units),
-        units[-1] if units else None,
+        End(units[-1], 1, 10) if units else End(),
     )
 
 
@@ -26,14 +26,14 @@ def test_a_call_comes_back_as_it_was_kept() -> None:
     assert (number, len(kept)) == (0, 1)
     assert found.units.tolist() == [3, 5, 8]
     assert found.unit_bytes.tolist() == [10, 10, 10]
-    assert (found.content_bytes, found.last) == (30, 8)
+    assert (found.content_bytes, found.end) == (30, End(8, 1, 10))
 
 
 def test_an_empty_call_is_kept_too() -> None:
     """It has no last unit."""
     kept = KeptCalls(most_calls=4, most_bytes=1200)
     found = kept.content(kept.add(content(), 1.0))
-    assert (len(found.units), found.content_bytes, found.last) == (0, 0, None)
+    assert (len(found.units), found.content_bytes, found.end) == (0, 0, End())
 
 
 def test_more_calls_than_there_is_room_for_push_out_the_oldest() -> None:

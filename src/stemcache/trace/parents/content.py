@@ -13,6 +13,7 @@ lines are units of their own here.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,18 @@ import numpy.typing as npt
 from stemcache.trace.spans.sketch import Sketch
 from stemcache.trace.spans.span import Prompt
 
-__all__ = ["Content", "Ordered", "content_of"]
+__all__ = ["Content", "End", "Ordered", "content_of"]
+
+_TELLING_BYTES = 24
+
+
+class End(NamedTuple):
+    """The last two units of a request, by which it is known where a conversation went on."""
+
+    last: int = 0
+    before: int = 0
+    last_bytes: int = 0
+    """0 of an empty prompt."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,8 +45,8 @@ class Content:
     """How much of each, in all places together."""
     content_bytes: int
     """Of all of them."""
-    last: int | None
-    """The unit that stands at the very end; None of an empty prompt."""
+    end: "End"
+    """What stands at the very end."""
 
     def shared_bytes(self, other: "Content") -> int:
         """Bytes that both have, wherever they stand; what repeats counts as often as in both."""
@@ -56,6 +68,18 @@ class Ordered:
     earlier: npt.NDArray[np.uint64]
     """Units that stand before the last span."""
 
+    def goes_on(self, end: End) -> bool:
+        """Whether a request with that end stands inside of this one.
+
+        "Yes." ends many: a short last unit counts only behind the one that was before it.
+        """
+        if not end.last_bytes:
+            return False
+        at = np.nonzero(self.earlier == np.uint64(end.last))[0]
+        if not len(at) or end.last_bytes >= _TELLING_BYTES:
+            return bool(len(at))
+        return bool((self.earlier[at[at > 0] - 1] == np.uint64(end.before)).any())
+
 
 def content_of(sketch: Sketch, scope: str, prompt: Prompt | None) -> Ordered:
     """Content with the scope mixed in, so that scopes never share. Linear but for a sort."""
@@ -72,9 +96,15 @@ def content_of(sketch: Sketch, scope: str, prompt: Prompt | None) -> Ordered:
         once,
         np.minimum(summed, 2**32 - 1).astype(np.uint32),
         int(sizes.sum(dtype=np.int64)),
-        int(mixed[-1]) if len(mixed) else None,
+        _end(mixed, sizes),
     )
     return Ordered(content, mixed[:last])
+
+
+def _end(units: npt.NDArray[np.uint64], sizes: npt.NDArray[np.uint32]) -> End:
+    if not len(units):
+        return End()
+    return End(int(units[-1]), int(units[-2]) if len(units) > 1 else 0, int(sizes[-1]))
 
 
 def _by_lines(
