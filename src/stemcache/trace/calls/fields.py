@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 _MAX_STATUS = 999
+_MAX_DIGITS = 25
 
 
 def decoded(text: bytes | str, what: str) -> Any:
@@ -104,7 +105,9 @@ def known_time_s(value: object) -> float | None:
     """A time as logs write it, in Unix seconds: a number, digits in a text, or ISO 8601."""
     if isinstance(value, str):
         value = value.strip()
-        if value.replace(".", "", 1).isdigit() and value.isascii():
+        if value.isascii() and value.isdigit() and len(value) < _MAX_DIGITS:
+            value = int(value)  # nanoseconds have more digits than a float
+        elif value.isascii() and value.replace(".", "", 1).isdigit():
             value = float(value)
         elif value.endswith(" UTC"):
             value = value.removesuffix(" UTC")
