@@ -47,6 +47,8 @@ class NearProxy:
     thread: threading.Thread | None = None
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     hurry: asyncio.Event = field(default_factory=asyncio.Event)
+    errors: list[dict[str, Any]] = field(default_factory=list)
+    """What was raised where nobody expected it."""
 
     def begin_stop(self) -> None:
         """Begin to drain."""
@@ -60,6 +62,7 @@ class NearProxy:
             self.begin_stop()
             self.thread.join(20)
             assert not self.thread.is_alive(), "the proxy did not end"
+            assert not self.errors
         self.recorder.close()
 
     def records(self) -> list[dict[str, Any]]:
@@ -100,6 +103,7 @@ def near_proxy(
 
     async def main() -> None:
         near.loop = asyncio.get_running_loop()
+        near.loop.set_exception_handler(lambda _, context: near.errors.append(context))
         near.cut = await relay_until(
             near._stop, near.hurry, sock, ways, means, grace_s=grace_s, on_ready=ready.set
         )
