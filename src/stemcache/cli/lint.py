@@ -1,10 +1,12 @@
 """`stemcache lint`: what breaks the prefix of prompts in a log, what it costs, what mends it."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -23,6 +25,9 @@ from stemcache.lint.options import Options
 from stemcache.lint.select import selected
 from stemcache.lint.show import show
 from stemcache.replay.save import check_writable, write_bytes
+
+if TYPE_CHECKING:
+    from stemcache.lint.analyse import Row
 
 __all__ = ["lint"]
 
@@ -95,7 +100,8 @@ def _analysed(logs: tuple[str, ...], wishes: Wishes, options: Options) -> Report
         ) as calls,
     ):
         log = LintLog(calls)
-        report = analyse(log, options=options)
+        with _rows(wishes.calls) as on_row:
+            report = analyse(log, options=options, on_row=on_row)
         return replace(report, remarks=(*report.remarks, *log.remarks()))
 
 
@@ -108,6 +114,23 @@ def _check_read(report: Report, logs: tuple[str, ...]) -> None:
             f"skipped, {lines:,} of them because {reason}; name the format with --format, or say "
             "where requests are with --map request=/pointer"
         )
+
+
+@contextmanager
+def _rows(path: Path | None) -> Iterator["Callable[[Row], None] | None"]:
+    """A way to write every call to a file; None where nobody asked for it."""
+    if path is None:
+        yield None
+        return
+    from stemcache.lint.rows import row_line  # noqa: PLC0415  --help waits for no numpy
+
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            yield lambda row: print(row_line(row), file=file)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {path} from --calls: {error.strerror or error}; give another place"
+        ) from error
 
 
 def _finished(report: Report, options: Options) -> Report:
@@ -140,14 +163,23 @@ def _lines(report: Report, wishes: Wishes, *, width: int, color: bool) -> Iterat
 
 def _check_outputs(logs: tuple[str, ...], wishes: Wishes) -> None:
     """Before anything long is begun, and so that no log is written over."""
-    for flag, path in (("--output", wishes.output), ("--write-baseline", wishes.write_baseline)):
+    flags = (
+        ("--output", wishes.output),
+        ("--write-baseline", wishes.write_baseline),
+        ("--calls", wishes.calls),
+    )
+    for flag, path in flags:
         if path is None:
             continue
         if path.exists() and any(_same(path, log) for log in logs):
             raise UsageError(f"{flag} {path} is a log that is read; give another name")
         check_writable(path, flag)
-    if wishes.output is not None and wishes.output == wishes.write_baseline:
-        raise UsageError(f"--output and --write-baseline are both {wishes.output}; give two names")
+    taken: dict[Path, str] = {}
+    for flag, path in flags:
+        if path is not None and path in taken:
+            raise UsageError(f"{taken[path]} and {flag} are both {path}; give two names")
+        if path is not None:
+            taken[path] = flag
 
 
 def _same(path: Path, log: str) -> bool:

@@ -40,6 +40,7 @@ class Wishes:
     baseline_source: str = "--baseline"
     """The flag, or the file that names the baseline."""
     write_baseline: Path | None = None
+    calls: Path | None = None
     format: str | None = None
     mapping: Mapping[str, str] = field(default_factory=dict)
     thresholds: tuple[Threshold, ...] = ()
@@ -91,6 +92,12 @@ def lint_options(command: Callable[..., R]) -> Callable[..., R]:
         type=click.Path(path_type=Path),
         metavar="FILE",
         help="Write the findings of this run to a baseline, and exit with 0 for them.",
+    )
+    @click.option(
+        "--calls",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Write a line of JSON for every call: predicted and reported reads, what was lost.",
     )
     @click.option(
         "--provider",
@@ -167,6 +174,7 @@ def lint_options(command: Callable[..., R]) -> Callable[..., R]:
         ignore: tuple[str, ...],
         baseline: Path | None,
         write_baseline: Path | None,
+        calls: Path | None,
         provider: str | None,
         log_format: str | None,
         fields: tuple[str, ...],
@@ -206,6 +214,7 @@ def lint_options(command: Callable[..., R]) -> Callable[..., R]:
             baseline=baseline or settings.baseline,
             baseline_source="--baseline" if baseline else f"{settings.source}, baseline",
             write_baseline=write_baseline,
+            calls=calls,
             # One says where the other looks, so a flag for either leaves the file's out.
             format=log_format or (None if mapping else settings.format),
             mapping=mapping or ({} if log_format else settings.map),

@@ -1,8 +1,8 @@
 """Which rule explains a change: the first of a fixed order that claims it.
 
 ```
-structure    tool order, tool set, key order, argument order, thinking, images, truncation,
-             compaction
+structure    tool order, tool set, key order, argument order, thinking, images,
+             compaction, truncation
 text         clock, id, environment, white space, transient suffix
 the rest     varying context, resumed session, edited prompt, changed tool, edited history
 ```
@@ -48,8 +48,8 @@ _STRUCTURE: tuple[_Explains, ...] = (
     argument_order.explains,
     thinking_dropped.explains,
     image_changed.explains,
-    history_truncated.explains,
     history_compacted.explains,
+    history_truncated.explains,
 )
 _TEXT: Mapping[Family, Callable[[Change, TextClass], Cause]] = {
     Family.CLOCK: clock_in_prefix.cause,

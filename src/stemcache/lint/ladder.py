@@ -27,7 +27,7 @@ __all__ = ["Alignment", "Ladder", "Step", "alignment", "climb", "is_growth", "st
 _IN_PLACE = frozenset({ChangeKind.EDITED, ChangeKind.EXTENDED, ChangeKind.KEY_ORDER})
 
 _ONE_PLACE_BYTES = 128
-"""Changes of one span with less between them are one cause."""
+"""Changes of one span, or of two side by side, with less between them are one cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +74,16 @@ def steps_of(
     cause where a cache can be read everywhere.
     """
     steps: list[Step] = []
+    end = 0
     for change in divergence.changes:
         if everywhere and is_growth(change):
             continue
-        before = steps[-1] if steps else None
-        if (
-            before is not None
-            and before.span == change.after_index
-            and change.shared_before - before.shared_before < _ONE_PLACE_BYTES
-        ):
-            # A time and an id on one line are one cause: mending either alone gains nothing.
-            continue
-        steps.append(Step(change.after_index, change.shared_before, change=change))
+        near = steps and change.shared_before - steps[-1].shared_before < _ONE_PLACE_BYTES
+        # A time and an id on one line are one cause, and so is a summary in place of messages:
+        # mending one of the two alone gains nothing.
+        if not near or change.after_index > end:
+            steps.append(Step(change.after_index, change.shared_before, change=change))
+        end = change.after_index + max(1, len(change.after))
     for key in keys:
         at_bytes = ends[key.span - 1] if 0 < key.span <= len(ends) else 0
         # What was not shared before the section does not count as shared.
