@@ -298,3 +298,22 @@ def test_a_capture_keeps_the_beginning_and_the_end() -> None:
     assert len(capture.tail) <= 2**21
     capture.release()
     assert budget.take(10 * 2**20)
+
+
+def test_many_threads_submit_to_one_writer(tmp_path: Path) -> None:
+    """The first calls too, when the writer has not begun yet."""
+    recorder = Recorder(tmp_path / "calls.jsonl", tell=Told())
+    gate = threading.Barrier(8)
+
+    def submit() -> None:
+        gate.wait()
+        for _ in range(25):
+            recorder.submit(exchange())
+
+    threads = [threading.Thread(target=submit) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert recorder.close().recorded == 200
+    assert len(read_records(tmp_path / "calls.jsonl")) == 200

@@ -105,7 +105,7 @@ class Recorder:
         """Count a call that was made and will not be recorded. Says so at the first, tenth, …"""
         if exchange is not None:
             exchange.release()
-        with self._losing:
+        with self._lock:
             self.tally.lost += 1
             if self.tally.lost < self._told:
                 return
@@ -137,16 +137,18 @@ class Recorder:
         return self.tally
 
     def _begin(self) -> None:
-        self._losing = threading.Lock()
+        self._lock = threading.Lock()
         self._budget = Budget(self._memory_bytes)
         self._queue: SimpleQueue[Exchange | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def _writer(self) -> threading.Thread:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="stemcache-record", daemon=True)
-            self._thread.start()
-        return self._thread
+        with self._lock:
+            if self._thread is None:
+                name = "stemcache-record"
+                self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+                self._thread.start()
+            return self._thread
 
     def _after_fork(self) -> None:
         """A fork has no thread but its own; what waits to be written is the parent's."""
