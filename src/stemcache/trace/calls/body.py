@@ -10,6 +10,9 @@ from stemcache.wire.api import Api, api_of
 
 __all__ = ["is_body", "made_call", "previous_id_of"]
 
+_PREVIOUS = frozenset({"previous_response_id", "diagnostics", "prompt_cache_options"})
+_NOTHING = Answer()
+
 
 def is_body(value: object) -> bool:
     """Whether it looks like the body of a request to one of the APIs."""
@@ -30,7 +33,7 @@ def is_body(value: object) -> bool:
 
 def previous_id_of(body: Mapping[str, Any] | None) -> str | None:
     """Id of the response that a request says it goes on from, or asks to be compared with."""
-    if body is None:
+    if body is None or _PREVIOUS.isdisjoint(body):
         return None
     return (
         text_of(body.get("previous_response_id"))
@@ -62,15 +65,16 @@ def made_call(
 
     `failed` is also set by a status of 400 or more and by an error in place of an answer.
     """
-    url_host, path = split_url(url)
+    url_host, path = (None, None) if url is None else split_url(url)
     if answer is None:
-        answer = Answer()
+        answer = _NOTHING
     if status is None:
         status = answer.status
     if body is not None:
         api = api or api_of(body, path)
         model = text_of(body.get("model")) or text_of(body.get("modelId")) or model
-        tier = tier or plain_tier(body.get("service_tier"))
+        if tier is None and "service_tier" in body:
+            tier = plain_tier(body["service_tier"])
     if model is None:
         model = answer.model or _model_of(path)
     return Call(

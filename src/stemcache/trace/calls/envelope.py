@@ -179,6 +179,8 @@ def body_call(record: Record) -> Call:
 
 
 def _foreign(body: Mapping[str, Any]) -> set[str]:
+    if _FOREIGN.isdisjoint(body):
+        return set()
     found = body.keys() & _FOREIGN
     return {
         name for name in found if name not in {"provider", "route"} or isinstance(body[name], str)

@@ -74,9 +74,14 @@ def test_a_payload_is_put_together(tmp_path: Path) -> None:
 
 def test_a_received_body_is_taken(tmp_path: Path) -> None:
     """Where the proxy logged what it received, that is the body; a table loses its key order."""
-    payload = {**PAYLOAD, "proxy_server_request": {"body": MESSAGES}}
-    call = one(tmp_path, payload)
+    asked = {"url": "http://proxy:4000/v1/messages?x=1", "body": MESSAGES}
+    call = one(tmp_path, {**PAYLOAD, "proxy_server_request": asked})
     assert (call.body, call.fidelity) == (MESSAGES, Fidelity.RESERIALISED)
+    assert (call.api, call.path, call.host) == (
+        Api.MESSAGES,
+        "/v1/messages",
+        "api.anthropic.com",
+    )
     row = one(tmp_path, {**ROW, "proxy_server_request": MESSAGES})
     assert (row.body, row.fidelity, row.api) == (MESSAGES, Fidelity.UNORDERED, Api.MESSAGES)
 

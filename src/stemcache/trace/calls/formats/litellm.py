@@ -89,13 +89,18 @@ def _read(record: Record, shared: Shared) -> Iterable[Call]:
     usage = (answer.usage if answer is not None else None) or _usage(value, metadata)
     call_type = text_of(value.get("call_type")) or ""
     host, _ = split_url(value.get("api_base"))
+    received = inner.startswith("/proxy_server_request/")
+    _, path = split_url(nested(json_of(value.get("proxy_server_request")), "url"))
+    path = path if received else None
     return (
         made_call(
             place=Place(record.file, record.number, way + inner if body is not None else ""),
             body=body,
             fidelity=fidelity,
             size_bytes=record.size_bytes,
-            api=_APIS.get(call_type) or (Api.CHAT if body is None else None),
+            # The path that the proxy was asked at says more than how it calls the call.
+            api=None if path else _APIS.get(call_type) or (Api.CHAT if body is None else None),
+            url=path,
             answer=answer,
             usage=usage,
             host=host or text_of(value.get("custom_llm_provider")),
