@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from stemcache.lint.collect import Found
+from stemcache.lint.figures import count_of
 from stemcache.lint.finding import Total
 from stemcache.lint.tally import Tally
 from stemcache.provider.rule import Rule
@@ -48,8 +49,8 @@ def remarks(
         said.append(f"{total.unpriced_calls:,} calls have no price and count in no sum of money")
     if found.trifles:
         said.append(
-            f"{found.trifles:,} causes of less than 0.1% of the spend each are left out: "
-            f"{found.trifling_tokens:,} tokens in all"
+            f"{count_of(found.trifles, 'cause')} of less than 0.1% of the spend left out: "
+            f"{found.trifling_tokens:,} tokens"
         )
     for rule in rules:
         if rule.minimum_tokens.contested:
