@@ -142,7 +142,8 @@ def _explained(asked: _Asked) -> "Explanation":
     settings = find_settings(Path.cwd())
     given = [each for each in (asked.a, asked.b) if each is not None]
     references = [parse_reference(each, asked.logs) for each in given]
-    if sum(reference.logs == ("-",) for reference in references) > 1:
+    piped = [reference for reference in references if "-" in reference.logs]
+    if len(piped) > 1 and not all(reference.in_log for reference in piped):
         raise UsageError("standard input is named twice and can be read once; put one in a file")
     overrides = settings.overrides
     book = load_book(overrides=(overrides,))

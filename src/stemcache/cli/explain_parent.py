@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 
-from stemcache.cli.explain_requests import ReadAs, Reference, read_requests, with_text
+from stemcache.cli.explain_requests import ReadAs, Reference, missing, read_requests, with_text
 from stemcache.errors import UsageError
 from stemcache.lint.analyse import Analysis, Row
 from stemcache.lint.explain.request import Request
@@ -42,6 +42,7 @@ def read_with_parent(
         analysis.on_row = lambda row: rows.__setitem__(slice(None), [row])
         kept: OrderedDict[Place, Call] = OrderedDict()
         target: Call | None = None
+        lines: list[int] = []
         for call in in_time_order(log):
             rows.clear()
             analysis.add(call)
@@ -51,8 +52,11 @@ def read_with_parent(
             kept[call.place] = replace(call, body=None, raw=None, answer=None)
             if len(kept) > _MOST_KEPT:
                 kept.popitem(last=False)
+            lines = [lines[0] if lines else call.place.line, call.place.line]
         if target is None:
-            # It is not there, or its record has the id: the reading of single calls knows.
+            if reference.id is None or "-" in reference.logs:
+                missing(reference, log, lines)
+            # Its record may have the id, where its answer has not: the reading of single calls knows.
             (found,) = read_requests([reference], read_as)
             place = found.call.place
             return read_with_parent(

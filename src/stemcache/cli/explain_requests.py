@@ -30,7 +30,7 @@ from stemcache.trace.lines import MAX_LINE_BYTES, EndlessLineError, numbered_lin
 from stemcache.trace.problem import BadLineError
 from stemcache.trace.source import BrokenStreamError, open_source
 
-__all__ = ["ReadAs", "Reference", "parse_reference", "read_requests", "with_text"]
+__all__ = ["ReadAs", "Reference", "missing", "parse_reference", "read_requests", "with_text"]
 
 _LINE = re.compile(r"(.*):(\d{1,12})", re.DOTALL)
 _IDS = ("custom_id", "id", "request_id", "requestId", "uuid")
@@ -94,7 +94,7 @@ def parse_reference(given: str, logs: tuple[str, ...]) -> Reference:
             return Reference(name=f"{logs[0]}:{given}", logs=logs, line=int(given))
         return Reference(name=given, logs=logs, id=given)
     for path in (given, match[1] if match else "", file):
-        if path and Path(path).is_dir():
+        if _is_folder(path):
             raise UsageError(f"{path} is a directory; name one request in it, like FILE:LINE")
     raise UsageError(
         f"{given!r} is no file, nor a place in one; give a file that holds one request body, a "
@@ -147,7 +147,8 @@ def _only(reference: Reference, data: bytes, read_as: ReadAs) -> Request:
         raise UsageError(f"{_said(path)} is empty; give a request body")
     if path == "-":
         raise UsageError(
-            "standard input is no single request body; name a line of a log on it, like -:3"
+            "standard input is no single request body; if it is a log, name it with --log - and "
+            "give the number of a line in place of -"
         )
     with read_as.open((path,)) as log:
         calls = iter(log)
@@ -180,7 +181,7 @@ def _found(log: tuple[str, ...], wanted: Sequence[Reference], read_as: ReadAs) -
                 break
         for number, reference in enumerate(wanted):
             if number not in found:
-                found[number] = _by_record(reference, read_as) or _missing(reference, calls, lines)
+                found[number] = _by_record(reference, read_as) or missing(reference, calls, lines)
     return [found[number] for number in range(len(wanted))]
 
 
@@ -216,7 +217,7 @@ def _line_with_id(path: str, wanted: str) -> int | None:
     return None
 
 
-def _missing(reference: Reference, log: CallLog, lines: Sequence[int]) -> Call:
+def missing(reference: Reference, log: CallLog, lines: Sequence[int]) -> Call:
     """Raises the error that says what there is instead."""
     where = ", ".join(map(_said, reference.logs))
     if reference.id is not None:
@@ -303,6 +304,13 @@ def _is_file(path: str) -> bool:
     try:
         found = Path(path)
         return bool(path) and found.exists() and not found.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return bool(path) and Path(path).is_dir()
     except (OSError, ValueError):
         return False
 

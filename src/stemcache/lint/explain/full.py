@@ -87,6 +87,7 @@ class _Page:
         made = [
             self._head(),
             self._first(),
+            self._first_content(),
             self._further(),
             self._refused(),
             self._diagnosis(),
@@ -116,13 +117,21 @@ class _Page:
         told = self._told
         if told.differences:
             yield from self._difference(told.differences[0])
-        elif told.uncosted:
-            yield from self._wrapped("Nothing that differs costs anything. What differs first:")
-            yield from self._difference(told.uncosted[0])
-        else:
+        elif not told.uncosted:
             yield from self._wrapped(
                 "Nothing differs that the provider sees" + _growth(self._told) + "."
             )
+
+    def _first_content(self) -> Iterator[str]:
+        """The first place where texts differ, if what costs is none."""
+        told = self._told
+        if not told.uncosted or any(one.content for one in told.differences):
+            return
+        if told.differences:
+            yield "What differs first, and costs nothing more:"
+        else:
+            yield from self._wrapped("Nothing that differs costs anything. What differs first:")
+        yield from self._difference(told.uncosted[0])
 
     def _difference(self, one: Difference) -> Iterator[str]:
         told = self._told
@@ -133,8 +142,8 @@ class _Page:
         yield f"  --> {_place(one.new)}"
         if one.old is not None and _place(one.old) != _place(one.new):
             yield f"  was {_place(one.old, of=one.new)}"
-        yield f"{_GUTTER}|"
         if one.content:
+            yield f"{_GUTTER}|"
             for label, view, style in (("A", one.old, "red"), ("B", one.new, "green")):
                 yield from self._line(label, view, style)
         if one.lost_tokens:
@@ -161,7 +170,8 @@ class _Page:
 
     def _further(self) -> Iterator[str]:
         costing = self._told.differences[1:]
-        rest = self._told.uncosted if self._told.differences else self._told.uncosted[1:]
+        shown = 0 if any(one.content for one in self._told.differences) else 1
+        rest = self._told.uncosted[shown:]
         if not costing and not rest:
             return
         yield self._paint("further differences", "bold")
