@@ -169,6 +169,16 @@ def test_tiers(tmp_path: Path) -> None:
     )
 
 
+def test_usage_alone_is_a_call(tmp_path: Path) -> None:
+    """A record of usage, or of an answer, is a call without a body."""
+    told = one(tmp_path, {"time": 1772352000, "model": "m", "usage": {"prompt_tokens": 20}})
+    assert (told.body, told.fidelity, told.model) == (None, Fidelity.USAGE_ONLY, "m")
+    assert (told.usage, told.time_s) == ({"prompt_tokens": 20}, 1772352000.0)
+    for record in (ANSWERED, {"response": ANSWERED}, {"response": {"body": ANSWERED}, "usage": {}}):
+        came = one(tmp_path, {**record, "usage": ANSWERED["usage"]})
+        assert (came.id, came.usage, came.body) == ("msg_01", ANSWERED["usage"], None)
+
+
 def test_records_without_a_body_are_counted(tmp_path: Path) -> None:
     """A record of something else in a log of bodies is a problem, and the others are read."""
     calls, log = read_records(tmp_path, [CHAT, {"event": "start"}, 5, CHAT])

@@ -8,6 +8,8 @@
 What stands near is looked for from the outside in. In a flat record, fields that no request has are
 taken out of the body: a time that differs from call to call is no parameter of a request.
 
+A record of usage alone, or of an answer alone, is a call without a body.
+
 A body that is the whole line, or a text of JSON, is as it was sent; one that is an object in a
 record was spelt anew by whoever wrote the record, its keys as a rule in their order.
 """
@@ -160,7 +162,9 @@ def body_call(record: Record) -> Call:
         raise BadLineError("the record is no object")
     found = find_body(value)
     if found is None:
-        raise BadLineError("no request body: no messages, contents, prompt or input")
+        if not _has_usage(value):
+            raise BadLineError("no request body: no messages, contents, prompt or input")
+        return _near_call(record, (), [value], None, None)
     names, near = found
     body = near[-1]
     if not names:
@@ -178,6 +182,15 @@ def body_call(record: Record) -> Call:
     return _near_call(record, names, near, body, spelt if isinstance(spelt, str) else None)
 
 
+def _has_usage(value: Mapping[str, Any]) -> bool:
+    """Whether a record without a body tells the usage of a call, by itself or in an answer."""
+    for place in (value, json_of(first(value, _RESPONSES))):
+        usage = first(mapping_of(place), ("usage", "usageMetadata"))
+        if isinstance(usage, dict) and any("oken" in name for name in usage):
+            return True
+    return False
+
+
 def _foreign(body: Mapping[str, Any]) -> set[str]:
     if _FOREIGN.isdisjoint(body):
         return set()
@@ -191,12 +204,14 @@ def _near_call(
     record: Record,
     names: tuple[str, ...],
     near: Sequence[Mapping[str, Any]],
-    body: Mapping[str, Any],
+    body: Mapping[str, Any] | None,
     spelt: str | None,
 ) -> Call:
     # What a flat record says beside its body, and not what the body says.
     around = list(near[:-1]) if names else [near[0]]
     answer, usage = _answer(around)
+    if body is None and answer is None:
+        answer = answer_of(near[0])
     for place in list(around):
         around.extend(
             inner for name in ("metadata", "meta") if isinstance(inner := place.get(name), dict)
@@ -214,6 +229,7 @@ def _near_call(
         answer=answer,
         usage=usage,
         url=first_of(around, _URLS),
+        model=text_of(first_of(around, ("model", "model_id", "modelId"))),
         host=text_of(first_of(around, _HOSTS)),
         status=status,
         failed=answer is None and _refused(around),
@@ -252,7 +268,7 @@ def _refused(around: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _sniff(value: Any) -> bool:
-    return isinstance(value, dict) and find_body(value) is not None
+    return isinstance(value, dict) and (find_body(value) is not None or _has_usage(value))
 
 
 def _read(record: Record, _shared: Shared) -> Iterable[Call]:
