@@ -1,11 +1,13 @@
 """Answers of every API, whole and streamed, reduced to what matters to a cache."""
 
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
 
 from stemcache.record.answer import reduced, reduced_body
+from stemcache.record.events import sse_data
 
 
 def sse(*events: object) -> bytes:
@@ -111,3 +113,51 @@ def test_what_is_too_large_is_left_out() -> None:
     assert found is not None
     assert found["usage"] is None
     assert len(found["id"]) == 512
+
+
+USAGE = b'"usage": {"prompt_tokens": 7}'
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b'{"id": "c", "choices": [' + b"{}," * 3_000_000 + b"{}], " + USAGE + b"}", ""),
+        (b'{"id": "c", ' + USAGE + b', "x": "' + b"y" * 2**24 + b'"}', "application/json"),
+        (
+            b'data: {"id": "c", "choices": []}\n\n'
+            + b"\n" * 2**24
+            + b'data: {"choices": [], '
+            + USAGE
+            + b"}\n\n",
+            STREAM,
+        ),
+        (
+            b'data: {"id": "c", "choices": []}\n\n: '
+            + b"x" * 2**24
+            + b'\ndata: {"choices": [], '
+            + USAGE
+            + b"}\n\n",
+            STREAM,
+        ),
+    ],
+)
+def test_large_answers_cost_no_more_than_their_length(body: bytes, kind: str) -> None:
+    """Id and usage are found without decoding the rest."""
+    tracemalloc.start()
+    try:
+        found = reduced_body(body, kind, content=False)
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found is not None
+    assert (found["id"], found["usage"]) == ("c", {"prompt_tokens": 7})
+    assert peak_bytes < 3 * len(body)
+
+
+def test_lines_that_are_longer_than_a_part_are_whole() -> None:
+    """However an event is long."""
+    text = "x" * 700_000
+    body = sse({"id": "c", "a": text}, {"b": text, "usage": {"prompt_tokens": 7}})
+    assert [len(data) for data in sse_data(body)] == [700_020, 700_040]
+    assert list(sse_data(b"\xef\xbb\xbfdata: a\r\ndata: b\r\rdata:c")) == [b"a\nb", b"c"]
+    assert list(sse_data(b"")) == []

@@ -10,6 +10,9 @@ eventstream ──► each message ────────┴─► merged_even
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+from msgspec import Raw
+
 from stemcache.record.events import eventstream_events, sse_data
 from stemcache.record.lenient_json import dumped, parsed
 from stemcache.trace.calls.answer import answer_of
@@ -21,6 +24,9 @@ _EVENTSTREAM = "application/vnd.amazon.eventstream"
 _SSE = "text/event-stream"
 _LARGEST_FIELD_BYTES = 64 * 1024
 _LONGEST_NAME = 512
+_LARGE_BYTES = 8 * 2**20
+"""Decoded, a body of nothing but small objects takes twenty times its length."""
+_STREAM_HEAD_BYTES = 2**20
 _TELLING = (b'"error"', b"diagnostics", b'"service_tier"', b"usageMetadata", b'"response.')
 """Fields for which an event of a stream is looked into, beside usage that is not null."""
 
@@ -29,19 +35,49 @@ def reduced_body(body: bytes, content_type: str, *, content: bool) -> dict[str, 
     """The record's `response` for a whole body of any API, None where it cannot be read.
 
     Unless `content` is asked for, events that can only hold text are passed over unread, so that
-    a stream costs a search through its bytes.
+    a stream costs a search through its bytes, and of a body over 8 MiB only what can hold usage is
+    looked at: the ends of a stream, the named fields of an object.
     """
+    large = not content and len(body) > _LARGE_BYTES
     kind = content_type.partition(";")[0].strip().lower()
     if kind == _EVENTSTREAM:
         return reduced(list(eventstream_events(body)), content=content)
     if kind == _SSE or body[:64].lstrip().startswith((b"data:", b"event:")):
+        if large:
+            body = body[:_STREAM_HEAD_BYTES] + b"\n\n" + body[-_LARGE_BYTES:]
         events = [
             parsed(data)
             for number, data in enumerate(sse_data(body))
             if content or number < 2 or _telling(data)
         ]
         return reduced(events, content=content)
-    return reduced(parsed(body), content=content)
+    return reduced(_named(body) if large else parsed(body), content=content)
+
+
+class _Named(msgspec.Struct):
+    """Fields of a whole answer that are kept, of any API."""
+
+    id: Raw = Raw(b"null")
+    responseId: Raw = Raw(b"null")  # noqa: N815 - Google's spelling
+    model: Raw = Raw(b"null")
+    modelVersion: Raw = Raw(b"null")  # noqa: N815 - see above
+    usage: Raw = Raw(b"null")
+    usageMetadata: Raw = Raw(b"null")  # noqa: N815 - see above
+    diagnostics: Raw = Raw(b"null")
+    prompt_cache_diagnostics: Raw = Raw(b"null")
+    service_tier: Raw = Raw(b"null")
+    error: Raw = Raw(b"null")
+
+
+def _named(body: bytes) -> dict[str, Any] | None:
+    try:
+        found = msgspec.json.decode(body, type=_Named)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None
+    raw = {name: bytes(getattr(found, name)) for name in _Named.__struct_fields__}
+    return {
+        name: parsed(value) for name, value in raw.items() if len(value) <= _LARGEST_FIELD_BYTES
+    }
 
 
 def reduced(answer: Any, *, content: bool) -> dict[str, Any] | None:

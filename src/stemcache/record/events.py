@@ -22,6 +22,7 @@ _STRING = 7
 _SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
 """Bytes of a header's value by its type; 6 and 7 say theirs themselves."""
 _LARGEST_MESSAGE = 16 * 2**20
+_PART_BYTES = 2**18
 
 _LAST = (b"[DONE]", b'"message_stop"', b"event: response.completed", b"event: response.incomplete")
 _LAST_BEGINS_BYTES = 256
@@ -40,7 +41,7 @@ def sse_data(body: bytes) -> Iterator[bytes]:
     if b"\r" in body:
         body = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     lines: list[bytes] = []
-    for line in body.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+    for line in _lines(body.removeprefix(b"\xef\xbb\xbf")):
         if line.startswith(b"data:"):
             lines.append(line[5:].removeprefix(b" "))
         elif not line and lines:
@@ -48,6 +49,22 @@ def sse_data(body: bytes) -> Iterator[bytes]:
             lines = []
     if lines:
         yield b"\n".join(lines)
+
+
+def _lines(body: bytes) -> Iterator[bytes]:
+    """Without their ends; a part of the body at a time, which may be nothing but empty lines."""
+    begun: list[bytes] = []
+    """Of a line whose end is not here yet; joined once, for a line may be the whole body."""
+    for start in range(0, len(body), _PART_BYTES):
+        part = body[start : start + _PART_BYTES]
+        if b"\n" not in part:
+            begun.append(part)
+            continue
+        first, *lines, last = part.split(b"\n")
+        yield b"".join([*begun, first])
+        yield from lines
+        begun = [last]
+    yield b"".join(begun)
 
 
 def eventstream_events(body: bytes) -> Iterator[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """A proxy's life: listen, relay, drain, end.
 
 ```
-listen ─► relay ──SIGTERM/SIGINT──► draining ──nothing runs, or the grace is over──► flush ─► end
+listen ─► relay ──SIGTERM/SIGINT/SIGHUP──► draining ──nothing runs, or no grace──► flush ─► end
 ```
 While draining, idle connections are closed and no new ones taken. A second signal ends the grace.
 """
@@ -85,7 +85,7 @@ async def run_proxy(
         (hurry if stop.is_set() else stop).set()
 
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, on_signal)
     return await relay_until(stop, hurry, sock, routes, means, grace_s=grace_s, on_ready=on_ready)
 
