@@ -125,7 +125,7 @@ USAGE = b'"usage": {"prompt_tokens": 7}'
         (b'{"id": "c", ' + USAGE + b', "x": "' + b"y" * 2**24 + b'"}', "application/json"),
         (
             b'data: {"id": "c", "choices": []}\n\n'
-            + b"\n" * 2**24
+            + (b"x" * 9_999 + b"\n") * 1_000
             + b'data: {"choices": [], '
             + USAGE
             + b"}\n\n",
