@@ -2,7 +2,8 @@
 
 ```
 trajectory   S u a t a u a …        requests of it: S u · S u a t · S u a t a u · …
-clock        one in three: first line of the system prompt; one in three: of the user message
+clock        one in four: first line of the system prompt; one in four: of the user message;
+             one in four: last line of the latest message, gone in the next request
 rewrite      an old tool result is shortened from some request on, or the oldest turns are dropped
 fork         some request is continued a second time, with other turns
 ```
@@ -104,6 +105,9 @@ class _Session:
         at = {"system": 0, "user": 1}.get(self.clock)
         if at is not None and at < len(messages):
             messages[at] = {**messages[at], "content": now + (messages[at]["content"] or "")}
+        if self.clock == "latest" and messages[-1]["content"]:
+            content = f"{messages[-1]['content']}\n{now}".strip()
+            messages[-1] = {**messages[-1], "content": content}
         return messages
 
 
@@ -113,7 +117,8 @@ def traffic(
     """Requests of all, so many conversations at once, in a random order that keeps each one's."""
     draw = Random(seed)
     waiting = [
-        _Session(turns, draw.choice(("none", "system", "user")), draw) for turns in trajectories
+        _Session(turns, draw.choice(("none", "system", "user", "latest")), draw)
+        for turns in trajectories
     ]
     draw.shuffle(waiting)
     live: list[_Session] = []

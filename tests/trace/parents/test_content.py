@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from stemcache.trace.parents.content import Content, End, content_of
+from stemcache.trace.parents.content import Content, End, Ordered, content_of
 from stemcache.trace.spans.prompt import prompt_of
 from stemcache.trace.spans.sketch import sketch
 from stemcache.wire.api import Api
@@ -49,7 +49,7 @@ def test_scopes_have_no_unit_in_common() -> None:
 def test_a_clock_in_the_first_line_leaves_the_rest_of_a_short_text_shared() -> None:
     """And one in the last line what is before it."""
     first = content("Now 10:31\nI need help"), content("Now 10:32\nI need help")
-    assert first[0].shared_bytes(first[1]) == len("I need help")
+    assert first[0].shared_bytes(first[1]) == len("\nI need help")
     last = content("I need\nhelp now\nTime 1"), content("I need\nhelp now\nTime 2")
     assert last[0].shared_bytes(last[1]) == len("I need\nhelp now\n")
 
@@ -71,14 +71,14 @@ def test_the_last_span_is_not_among_the_earlier_units() -> None:
     messages = [{"role": "user", "content": text} for text in ("a\nb", "c", "d\ne")]
     prompt = prompt_of({"messages": messages}, Api.CHAT)
     found = content_of(sketch(prompt), "", prompt)
-    assert len(found.earlier) == 3
-    assert len(found.content.units) == 5
+    assert len(found.earlier) == 4
+    assert len(found.content.units) == 6
     assert found.content.end.last not in found.earlier.tolist()
 
 
 def test_half_a_surrogate_pair_is_content_like_any_other() -> None:
     """Some decoders let it through."""
-    assert content("\ud800\nx").shared_bytes(content("\ud800\ny")) == 4
+    assert content("\ud800\nx").shared_bytes(content("\ud800\ny")) == 3 + 1
 
 
 def test_a_prompt_that_is_not_the_sketched_one_is_not_looked_into() -> None:
@@ -99,8 +99,8 @@ def test_a_request_goes_on_from_one_whose_end_stands_inside_of_it() -> None:
     """Before its own last span."""
     assert goes_on([1, 2, 3], [1, 2, 3, 4, 5])
     assert goes_on([1, 2, 3], [9, 3, 5])
-    assert not goes_on([1, 2, 3], [1, 2, 3])
-    assert not goes_on([1, 2, 3], [1, 2, 4, 3])
+    assert not goes_on([1, 2, 3], [7, 3])
+    assert not goes_on([1, 2, 3], [7, 4, 3])
     assert not goes_on([], [1, 2])
 
 
@@ -109,3 +109,42 @@ def test_a_short_end_counts_behind_what_was_before_it_only() -> None:
     assert goes_on([1, 2, 3], [7, 2, 3, 4], unit_bytes=4)
     assert not goes_on([1, 2, 3], [1, 7, 3, 4], unit_bytes=4)
     assert not goes_on([1, 2, 3], [3, 4], unit_bytes=4)
+
+
+def test_a_hint_behind_the_end_that_is_not_sent_again_hides_nothing() -> None:
+    """The text before it is known by its first line."""
+
+    def ordered(*texts: str) -> Ordered:
+        messages = [{"role": "user", "content": text} for text in texts]
+        prompt = prompt_of({"messages": messages}, Api.CHAT)
+        return content_of(sketch(prompt), "", prompt)
+
+    end = ordered("Where is the order of May?\nTime: 10:31").content.end
+    assert ordered("Where is the order of May?", "It left.", "Ah.\nTime: 10:35").goes_on(end)
+    assert not ordered("Where is the order of June?", "It left.", "Ah.").goes_on(end)
+
+
+def test_a_block_behind_the_end_that_is_not_sent_again_hides_nothing() -> None:
+    """The block before it is known, however short."""
+
+    def ordered(*contents: list[str]) -> Ordered:
+        messages = [
+            {"role": "user", "content": [{"type": "text", "text": text} for text in texts]}
+            for texts in contents
+        ]
+        prompt = prompt_of({"messages": messages}, Api.MESSAGES)
+        return content_of(sketch(prompt), "", prompt)
+
+    for result in ("12.50", "A result that is long enough to be known by itself."):
+        end = ordered(["Add them up."], [result, "It is 10:31 now, in London."]).content.end
+        assert ordered(["Add them up."], [result], ["Thanks."], ["Bye."]).goes_on(end)
+        assert not ordered(["Add them up."], [result]).goes_on(end)
+    assert not ordered(["Another."], ["12.50"], ["Thanks."]).goes_on(
+        ordered(["Add them up."], ["12.50", "It is 10:31 now."]).content.end
+    )
+
+
+def test_a_line_is_the_same_unit_as_a_text_that_is_only_that_line() -> None:
+    """So that a text to which a line was added is still known."""
+    assert content("I need help").shared_bytes(content("Now 10:31\nI need help")) == 11
+    assert content("I need help").shared_bytes(content("I need help\nNow 10:31")) == 11

@@ -14,7 +14,7 @@ def content(*units: int) -> Content:
         np.array(units, np.uint64),
         np.full(len(units), 10, np.uint32),
         10 * len(units),
-        End(units[-1], 1, 10) if units else End(),
+        End(units[-1], 1, 2, 3, 10, 20) if units else End(),
     )
 
 
@@ -26,7 +26,7 @@ def test_a_call_comes_back_as_it_was_kept() -> None:
     assert (number, len(kept)) == (0, 1)
     assert found.units.tolist() == [3, 5, 8]
     assert found.unit_bytes.tolist() == [10, 10, 10]
-    assert (found.content_bytes, found.end) == (30, End(8, 1, 10))
+    assert (found.content_bytes, found.end) == (30, End(8, 1, 2, 3, 10, 20))
 
 
 def test_an_empty_call_is_kept_too() -> None:

@@ -3,7 +3,7 @@ r"""What a request has, wherever it stands: its units, each once, with their byt
 ```
 sketch    u0  u1  u2  u1             units of four spans
 text of 2 "Now 10:31\nhi, I …"        short, but of more lines than one
-content   u0  u1 (twice its bytes)  first line of 2  rest of 2
+content   u0  u1 (twice its bytes)  "Now 10:31"  "\n"  "hi, I …"
 ```
 A short text is one unit of a sketch. A clock in its first line, or a hint in its last, would make
 all of it differ, and a conversation's second request may have nothing else to be known by; so such
@@ -12,7 +12,7 @@ lines are units of their own here.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from typing import NamedTuple
 
 import numpy as np
@@ -27,12 +27,16 @@ _TELLING_BYTES = 24
 
 
 class End(NamedTuple):
-    """The last two units of a request, by which it is known where a conversation went on."""
+    """Units by which it is known where a conversation went on."""
 
     last: int = 0
-    before: int = 0
+    before_last: int = 0
+    head: int = 0
+    """The first one of the last message: what follows it may be a hint that is not sent again."""
+    before_head: int = 0
     last_bytes: int = 0
     """0 of an empty prompt."""
+    head_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,19 +70,24 @@ class Ordered:
 
     content: Content
     earlier: npt.NDArray[np.uint64]
-    """Units that stand before the last span."""
+    """Units that stand before the last message."""
 
     def goes_on(self, end: End) -> bool:
         """Whether a request with that end stands inside of this one.
 
-        "Yes." ends many: a short last unit counts only behind the one that was before it.
+        "Yes." ends many: a short unit counts only behind the one that was before it.
         """
-        if not end.last_bytes:
+        return self._has(end.last, end.before_last, end.last_bytes) or self._has(
+            end.head, end.before_head, end.head_bytes
+        )
+
+    def _has(self, unit: int, before: int, unit_bytes: int) -> bool:
+        if not unit_bytes:
             return False
-        at = np.nonzero(self.earlier == np.uint64(end.last))[0]
-        if not len(at) or end.last_bytes >= _TELLING_BYTES:
+        at = np.nonzero(self.earlier == np.uint64(unit))[0]
+        if unit_bytes >= _TELLING_BYTES or not len(at):
             return bool(len(at))
-        return bool((self.earlier[at[at > 0] - 1] == np.uint64(end.before)).any())
+        return bool((self.earlier[at[at > 0] - 1] == np.uint64(before)).any())
 
 
 def content_of(sketch: Sketch, scope: str, prompt: Prompt | None) -> Ordered:
@@ -96,15 +105,19 @@ def content_of(sketch: Sketch, scope: str, prompt: Prompt | None) -> Ordered:
         once,
         np.minimum(summed, 2**32 - 1).astype(np.uint32),
         int(sizes.sum(dtype=np.int64)),
-        _end(mixed, sizes),
+        _end(mixed, sizes, last),
     )
     return Ordered(content, mixed[:last])
 
 
-def _end(units: npt.NDArray[np.uint64], sizes: npt.NDArray[np.uint32]) -> End:
+def _end(units: npt.NDArray[np.uint64], sizes: npt.NDArray[np.uint32], last: int) -> End:
+    """`last` is where the units of the last message begin, which may have none."""
     if not len(units):
         return End()
-    return End(int(units[-1]), int(units[-2]) if len(units) > 1 else 0, int(sizes[-1]))
+    at = [len(units) - 1, min(last, len(units) - 1)]
+    (last, head), (last_bytes, head_bytes) = units[at].tolist(), sizes[at].tolist()
+    before = [int(units[i - 1]) if i else 0 for i in at]
+    return End(last, before[0], head, before[1], last_bytes, head_bytes)
 
 
 def _by_lines(
@@ -113,7 +126,7 @@ def _by_lines(
     sizes: npt.NDArray[np.uint32],
     starts: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], int]:
-    """Units and sizes with those of short texts cut, and where the last span's begin."""
+    """Units and sizes with those of short texts cut, and where the last message's begin."""
     counts = np.diff(starts)
     cut: list[int] = []
     digests: list[int] = []
@@ -123,15 +136,16 @@ def _by_lines(
         text = prompt.spans[i].text
         if "\n" not in text:
             continue
-        lines = list(_lines(text))
+        lines = [line for line in _lines(text) if line]
         if len(lines) > 1:
             cut.append(int(starts[i]))
             pieces.append(len(lines))
             for line in lines:
                 data = line.encode("utf-8", "surrogatepass")
-                digests.append(int.from_bytes(blake2b(data, digest_size=8).digest(), "little"))
+                # As a sketch digests a whole text: a line may be one elsewhere.
+                digests.append(int.from_bytes(sha256(data).digest()[:8], "little"))
                 lengths.append(len(data))
-    begin = int(starts[-2]) if len(starts) > 1 else 0
+    begin = int(starts[_last_message(prompt)]) if len(starts) > 1 else 0
     if not cut:
         return units, sizes, begin
     repeats = np.ones(len(units), np.int64)
@@ -143,13 +157,22 @@ def _by_lines(
     return more_units, more_sizes, int(repeats[:begin].sum())
 
 
+def _last_message(prompt: Prompt) -> int:
+    """Number of the first span of the last message."""
+    spans = prompt.spans
+    at = len(spans) - 1
+    while at > 0 and spans[at - 1].message == spans[-1].message >= 0:
+        at -= 1
+    return at
+
+
 def _lines(text: str) -> Iterator[str]:
-    """The first line, what is between, and the last line, as far as there is any."""
-    first = text.find("\n") + 1
-    last = text.rfind("\n", first, len(text) - 1) + 1
+    """The first line, what is between, and the last line, each without its breaks, and those."""
+    first = text.find("\n")
+    last = text.rfind("\n")
     yield text[:first]
+    yield "\n"
     if last > first:
-        yield text[first:last]
-        first = last
-    if first < len(text):
-        yield text[first:]
+        yield text[first + 1 : last]
+        yield "\n"
+    yield text[last + 1 :]

@@ -9,7 +9,7 @@ Content is compared wherever it stands, so a first line that differs hides nothi
 everybody has says nothing of who is whose parent: candidates are those that had the rarest ones.
 
 Memory is bounded by construction: 44 bytes a unit of the table, 64 MiB for the units of the latest
-calls, 56 bytes a call; about 125 MB with the defaults once all of it is in use, and a new index
+calls, 80 bytes a call; about 130 MB with the defaults once all of it is in use, and a new index
 takes almost none.
 
 Cost of `find`: under 1 ms for 100 units, 2 ms for 1,000; of `add` a tenth of that.

@@ -7,7 +7,7 @@ units    │ call 7 ▒▒│ call 4 │ call 5 …  │ call 6   │      ▒ f
 A call is forgotten when another one takes its place in the ring, or when more than `most_calls`
 came behind it.
 
-Memory: 12 bytes a unit of the ring and 56 a call. Cost: a copy for each call that is kept, a view
+Memory: 12 bytes a unit of the ring and 80 a call. Cost: a copy for each call that is kept, a view
 for each that is asked for.
 """
 
@@ -31,8 +31,8 @@ class KeptCalls:
         self._start = np.zeros(self._most, np.int64)
         self._length = np.zeros(self._most, np.int64)
         self._answered = np.zeros(self._most, np.float64)
-        self._ends = np.zeros((self._most, 2), np.uint64)
-        self._end_bytes = np.zeros(self._most, np.int64)
+        self._ends = np.zeros((self._most, 4), np.uint64)
+        self._end_bytes = np.zeros((self._most, 2), np.int64)
         self._content_bytes = np.zeros(self._most, np.int64)
         self._head = 0
         """Units written since the beginning, gaps at the ring's end included."""
@@ -55,8 +55,8 @@ class KeptCalls:
         row = number % self._most
         self._start[row], self._length[row] = self._head, length
         self._answered[row] = np.nan if answered_s is None else answered_s
-        self._ends[row] = content.end[:2]
-        self._end_bytes[row] = content.end.last_bytes
+        self._ends[row] = content.end[:4]
+        self._end_bytes[row] = content.end[4:]
         self._content_bytes[row] = content.unit_bytes[:length].sum(dtype=np.int64)
         self._head += length
         self._calls += 1
@@ -81,6 +81,5 @@ class KeptCalls:
         end = at + int(self._length[row])
         sizes = self._bytes[at:end]
         total = int(self._content_bytes[row])
-        last, before = self._ends[row].tolist()
-        stood = End(last, before, int(self._end_bytes[row]))
+        stood = End(*self._ends[row].tolist(), *self._end_bytes[row].tolist())
         return Content(self._units[at:end], sizes, total, stood)
