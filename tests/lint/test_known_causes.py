@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stemcache.lint.finding import Severity
-from tests.lint.logs import anthropic, chat, kinds, lint, prose
+from tests.lint.logs import anthropic, call, chat, kinds, lint, prose
 
 Body = dict[str, Any]
 
@@ -315,3 +315,30 @@ def test_switch_from_a_model_that_keeps_less() -> None:
         body = anthropic(2, system=short, tools=0)
         bodies.append({**body, "model": model})
     assert [kind for kind, _, _ in kinds(lint(bodies))] in ([], ["parameter:model"])
+
+
+def test_refusals_are_not_claimed_of_calls_that_were_answered() -> None:
+    """What the API answered it did not refuse: a gateway may have mended it."""
+    body = anthropic(3)
+    for one in body["tools"]:
+        one["cache_control"] = {"type": "ephemeral"}
+    answered = call(body, 1, status=200)
+    refused = call(body, 2, status=400, failed=True)
+    found = lint([answered, refused]).findings
+    assert [(finding.kind, finding.location.line) for finding in found] == [("too-many-markers", 2)]
+
+
+def test_cache_point_that_keeps_nothing() -> None:
+    """First in its list, or inside a tool's result, a cache point does nothing."""
+    point = {"cachePoint": {"type": "default"}}
+    result = {"toolUseId": "t", "content": [{"text": prose(20)}, point]}
+    body = {
+        "modelId": "anthropic.claude-opus-5",
+        "system": [point, {"text": prose(3_000)}],
+        "messages": [{"role": "user", "content": [{"text": "go"}, {"toolResult": result}]}],
+    }
+    found = [finding.location.pointer for finding in lint([body]).findings]
+    assert sorted(found) == [
+        "/messages/0/content/1/toolResult/content/1/cachePoint",
+        "/system/0/cachePoint",
+    ]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from stemcache.lint.assumed import UNRESOLVED, assumed
+from stemcache.lint.cause import Cause
 from stemcache.lint.collect import Collector, Occurrence
 from stemcache.lint.ends import Ends
 from stemcache.lint.finding import Report
@@ -21,9 +22,9 @@ from stemcache.lint.keys import KeyValue, key_values
 from stemcache.lint.known import Known, KnownCalls
 from stemcache.lint.options import Options
 from stemcache.lint.placement import marked
-from stemcache.lint.refusals import refusals
+from stemcache.lint.refusals import ineffective, refusals
 from stemcache.lint.remarks import remarks
-from stemcache.lint.say import odd_cause, refusal_cause, timing_cause
+from stemcache.lint.say import ineffective_cause, odd_cause, refusal_cause, timing_cause
 from stemcache.lint.scale import Scale, Scales
 from stemcache.lint.shaping import shape_of
 from stemcache.lint.spend import Spend, spend
@@ -55,6 +56,7 @@ __all__ = ["Analysis", "Log", "Row", "analyse"]
 _NO_USAGE = Usage(prompt_tokens=None, read_tokens=None)
 _MOST_ENTRIES = 250_000
 """Of one simulated cache: about 30 MB."""
+_FIRST_ERROR = 400
 _LEAST_TOLERANCE = 64
 _TOLERANCE = 0.03
 _ESTIMATE_TOLERANCE = 0.06
@@ -210,36 +212,33 @@ class Analysis:
             rule=rule if rule.name else None,
         )
         for sentence in usage.odd:
-            self._collector.add(
-                Occurrence(
-                    cause=odd_cause(sentence),
-                    call=_light(call),
-                    parent=None,
-                    lost_tokens=0,
-                    cost_usd=None,
-                    rule=rule.name,
-                )
-            )
+            self._say(odd_cause(sentence), call, rule)
         return usage
+
+    def _say(self, cause: Cause, call: Call, rule: Rule) -> None:
+        """Count a cause that lost no tokens of its own."""
+        self._collector.add(
+            Occurrence(
+                cause=cause,
+                call=_light(call),
+                parent=None,
+                lost_tokens=0,
+                cost_usd=None,
+                rule=rule.name,
+            )
+        )
 
     def _refuse(self, call: Call, rule: Rule, prompt: Prompt | None) -> bool:
         if prompt is None or not call.fidelity.keeps_parameters:
             return False
-        refused = False
-        for refusal in refusals(rule, prompt):
-            refused = True
-            self._collector.add(
-                Occurrence(
-                    cause=refusal_cause(refusal, rule),
-                    call=_light(call),
-                    parent=None,
-                    lost_tokens=0,
-                    cost_usd=None,
-                    rule=rule.name,
-                )
-            )
-        # An API that answered did not refuse, whatever the rule says.
-        return refused and (call.status is None or call.status >= 400)
+        for pointer in ineffective(prompt):
+            self._say(ineffective_cause(pointer), call, rule)
+        if call.usage is not None or (call.status is not None and call.status < _FIRST_ERROR):
+            return False  # an API that answered did not refuse, whatever the rule says
+        refused = [*refusals(rule, prompt)]
+        for refusal in refused:
+            self._say(refusal_cause(refusal, rule), call, rule)
+        return bool(refused)
 
     def _count_only(self, call: Call, usage: Usage, rule: Rule, price: Price | None) -> None:
         """A call whose prompt cannot be seen."""

@@ -6,8 +6,9 @@ from typing import Literal
 
 from stemcache.provider.rule import Rule
 from stemcache.trace.spans.span import Marker, Prompt
+from stemcache.wire.api import Api
 
-__all__ = ["Refusal", "refusals"]
+__all__ = ["Refusal", "ineffective", "refusals"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,18 @@ def refusals(rule: Rule, prompt: Prompt) -> Iterator[Refusal]:
         )
     if rule.ttl_order:
         yield from _order(rule, markers)
+
+
+def ineffective(prompt: Prompt) -> Iterator[str]:
+    """Pointers to cache points that have nothing to keep: first in their list, doubled, nested.
+
+    Bedrock refuses the first kind, and takes no notice of one inside a tool's result.
+    """
+    if prompt.api is not Api.CONVERSE:
+        return
+    for pointer in prompt.parameters:
+        if pointer.endswith("/cachePoint"):
+            yield pointer
 
 
 def _order(rule: Rule, markers: list[Marker]) -> Iterator[Refusal]:

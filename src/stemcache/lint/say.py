@@ -15,6 +15,7 @@ from stemcache.trace.spans.span import Prompt
 
 __all__ = [
     "extended_cause",
+    "ineffective_cause",
     "key_cause",
     "misplaced_cause",
     "odd_cause",
@@ -146,6 +147,18 @@ def _diagnosis(call: Call) -> str:
         if isinstance(found, Mapping):
             found = found.get(name, found if name == "cache_miss_reason" else None)
     return found if isinstance(found, str) and re.fullmatch(r"[a-z_]{1,60}", found) else ""
+
+
+def ineffective_cause(pointer: str) -> Cause:
+    """A cache point that keeps nothing."""
+    head = find(_CODES["marker-dropped"])
+    return Cause(
+        rule=head,
+        kind=head.kind,
+        message="this cache point has no block of its own to keep: first, doubled or nested",
+        pointer=pointer,
+        group=f"ineffective {_place(pointer)}",
+    )
 
 
 def odd_cause(sentence: str) -> Cause:
