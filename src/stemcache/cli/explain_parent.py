@@ -56,7 +56,7 @@ def read_with_parent(
         if target is None:
             if reference.id is None or "-" in reference.logs:
                 missing(reference, log, lines)
-            # Its record may have the id, where its answer has not: the reading of single calls knows.
+            # Its record may have the id where its answer has not.
             (found,) = read_requests([reference], read_as)
             place = found.call.place
             return read_with_parent(

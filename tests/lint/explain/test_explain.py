@@ -142,9 +142,9 @@ def test_several_differences_are_charged_in_prefix_order() -> None:
     ]
     new = changed(anthropic(4, system=LATER), "tools", 1, "description", to="Finds.")
     told = explained(anthropic(3, system=SYSTEM), new)
-    # Either alone would have lost all, so all is charged to the one whose absence brings it back.
-    assert [one.kind for one in told.differences] == ["clock"]
-    assert [one.kind for one in told.uncosted] == ["tool-changed"]
+    # Mending one alone gains nothing, so the first of them is shown with what both lost.
+    assert [(one.kind, one.joint) for one in told.differences] == [("tool-changed", 1)]
+    assert [(one.kind, one.needed) for one in told.uncosted] == [("clock", True)]
 
 
 def test_what_each_marker_found_is_told() -> None:

@@ -244,6 +244,8 @@ def test_the_json_has_its_documented_names() -> None:
         "message",
         "lost_tokens",
         "by_section",
+        "joint",
+        "needed",
         "a",
         "b",
         "help",

@@ -83,6 +83,8 @@ def _difference(one: Difference, *, show_text: bool) -> dict[str, Any]:
         "message": one.message,
         "lost_tokens": one.lost_tokens,
         "by_section": {section.value: tokens for section, tokens in one.by_section.items()},
+        "joint": one.joint,
+        "needed": one.needed,
         "a": None if one.old is None else _view(one.old, show_text=show_text),
         "b": _view(one.new, show_text=show_text),
         "help": one.help,

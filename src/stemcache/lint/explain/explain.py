@@ -7,7 +7,7 @@ Request, Request ─► Judged, Judged ─► Case ─► steps, ladder ─► l
 ```
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from stemcache.lint.analyse import Row
@@ -79,16 +79,15 @@ def explain(old: Request, new: Request, *, how: How, row: Row | None = None) -> 
     sides = side_of(old, paths), side_of(new, paths)
     told = _Telling(case, steps, ladder, sides)
     read = max(reading.predicted_tokens, reading.reported_tokens or 0)
-    losses = told.losses(read, markers=new.call.fidelity.keeps_parameters)
-    rest = told.rest({id(loss.step.change or loss.step.key) for loss in losses if loss.step})
-    first = next((loss.step for loss in losses if loss.step is not None), None) or (
-        rest[0] if rest else None
-    )
+    found = told.all(read, markers=new.call.fidelity.keeps_parameters)
+    losses = [each for each in found if each.high > each.low]
+    rest = [each for each in found if each.high <= each.low]
+    first = next((each.step for each in found if each.step is not None), None)
     return Explanation(
         old=_party(old, one),
         new=_party(new, other),
-        lost_tokens=sum(loss.high - loss.low for loss in losses),
-        differences=tuple(map(told.loss, losses[:_MOST_SHOWN])),
+        lost_tokens=sum(each.high - each.low for each in losses),
+        differences=tuple(map(told.difference, losses[:_MOST_SHOWN])),
         uncosted=tuple(map(told.difference, rest[:_MOST_SHOWN])),
         more_differences=max(len(losses) - _MOST_SHOWN, 0) + max(len(rest) - _MOST_SHOWN, 0),
         unkeyed=_unkeyed(one, other),
@@ -103,17 +102,26 @@ def explain(old: Request, new: Request, *, how: How, row: Row | None = None) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class _Loss:
-    """Tokens between two levels, to a step or, with none, to where a marker stands."""
+class _Found:
+    """One difference, and the tokens between two levels that are lost to it."""
 
-    low: int
-    high: int
     step: Step | None
+    """None for where a marker stands, which is a cause at once."""
+    low: int = 0
+    high: int = 0
+    joint: int = 0
+    needed: bool = False
     cause: Cause | None = None
 
 
 class _Telling:
-    """Steps to differences."""
+    """Steps to differences.
+
+    ```
+    level       0 ─────── 0 ─────── 0 ─────── 900            step 3 brings back what 1 to 3 lost:
+    step             1         2         3         4         900 to step 1, jointly with two others
+    ```
+    """
 
     def __init__(
         self, case: Case, steps: Sequence[Step], ladder: Ladder, sides: tuple[Side, Side]
@@ -122,54 +130,74 @@ class _Telling:
         self._steps = steps
         self._ladder = ladder
         self._old, self._new = sides
+        self._first_in: dict[str, int] = {}
+        for change in case.divergence.changes:
+            self._first_in.setdefault(change.pointer, id(change))
 
-    def losses(self, read_tokens: int, *, markers: bool) -> list[_Loss]:
-        """In prefix order, that to markers last."""
+    def all(self, read_tokens: int, *, markers: bool) -> list[_Found]:
+        """In prefix order, what is lost to markers last."""
         levels = self._ladder.levels
-        found: list[_Loss] = []
+        rises: dict[int, tuple[int, int]] = {}
         for level, step in enumerate(self._steps, start=1):
             low = max(levels[level - 1], read_tokens)
             if levels[level] > low:
-                found.append(_Loss(low, levels[level], step))
+                rises[id(step)] = low, levels[level]
+        found: list[_Found] = []
+        waiting: list[Step] = []
+        for step in self._in_order():
+            waiting.append(step)
+            if id(step) in rises:
+                low, high = rises[id(step)]
+                found.append(_Found(waiting[0], low, high, joint=len(waiting) - 1))
+                found += [_Found(each, needed=True) for each in waiting[1:]]
+                waiting.clear()
+        found += [_Found(each) for each in waiting]
         low = max(levels[-1], read_tokens)
         rest = judge(self._case, (), self._ladder, read_tokens=read_tokens, markers=markers)
-        found += [_Loss(low, low + loss.tokens, None, loss.cause) for loss in rest]
-        return found
+        return found + [_Found(None, low, low + loss.tokens, cause=loss.cause) for loss in rest]
 
-    def rest(self, told: Collection[int]) -> list[Step]:
-        """All other differences in prefix order; `told` are identities of changes and keys."""
+    def _in_order(self) -> list[Step]:
+        """All steps, and changes so near to another's that they are no step of their own."""
         own = {id(step.change): step for step in self._steps if step.change is not None}
         found = [step for step in self._steps if step.key is not None]
         found += [
             own.get(id(change)) or Step(change.after_index, change.shared_before, change=change)
             for change in self._case.divergence.changes
         ]
-        found = [step for step in found if id(step.change or step.key) not in told]
         return sorted(found, key=lambda step: (step.span, step.key is None))
 
-    def loss(self, loss: _Loss) -> Difference:
+    def difference(self, found: _Found) -> Difference:
         """What is said of it."""
-        if loss.step is not None:
-            return self.difference(loss.step, loss.low, loss.high)
-        assert loss.cause is not None, "what is no step is a cause"
-        sections = self._by_section(loss.low, loss.high)
-        view = self._new.view(loss.cause.pointer, None)
-        return _made(loss.cause, None, view, loss.high - loss.low, sections, content=False)
-
-    def difference(self, step: Step, low: int = 0, high: int = 0) -> Difference:
-        """The same of a step, to which the tokens between two levels are lost."""
-        sections = self._by_section(low, high)
-        if step.key is not None:
+        step, cause = found.step, found.cause
+        old: View | None = None
+        if step is None:
+            assert cause is not None, "what is no step is a cause"
+            new = self._new.view(cause.pointer, None)
+        elif step.key is not None:
             cause = key_cause(step.key, self._case.rule)
             pointer = step.key.before.pointer
             old = self._old.view(pointer, None, shape=cause.old, text=cause.old_text)
             pointer = step.key.after.pointer
             new = self._new.view(pointer, None, shape=cause.new, text=cause.new_text)
-            return _made(cause, old, new, high - low, sections)
-        assert step.change is not None, "a step is a change or a parameter"
-        cause = self._cause(step.change, step.span)
-        before, after = views_of(step.change, cause, self._old, self._new)
-        return _made(cause, before, after, high - low, sections)
+        else:
+            assert step.change is not None, "a step is a change or a parameter"
+            cause = self._cause(step.change, step.span)
+            first = self._first_in[step.change.pointer] == id(step.change)
+            old, new = views_of(step.change, cause, self._old, self._new, first=first)
+        return Difference(
+            code=cause.rule.code,
+            name=cause.rule.name,
+            kind=cause.kind,
+            message=cause.message,
+            help=helped(cause),
+            old=old,
+            new=new,
+            lost_tokens=found.high - found.low,
+            by_section=self._by_section(found.low, found.high),
+            joint=found.joint,
+            needed=found.needed,
+            content=step is not None,
+        )
 
     def _cause(self, change: Change, span: int) -> Cause:
         case = self._case
@@ -198,29 +226,6 @@ class _Telling:
         # Levels that are rounded, or counted within a span, end elsewhere than spans do.
         found[last] += max(high - low - sum(found.values()), 0)
         return found
-
-
-def _made(
-    cause: Cause,
-    old: View | None,
-    new: View,
-    tokens: int,
-    sections: Mapping[Section, int],
-    *,
-    content: bool = True,
-) -> Difference:
-    return Difference(
-        code=cause.rule.code,
-        name=cause.rule.name,
-        kind=cause.kind,
-        message=cause.message,
-        help=helped(cause),
-        old=old,
-        new=new,
-        lost_tokens=tokens,
-        by_section=sections,
-        content=content,
-    )
 
 
 def _party(request: Request, one: Judged) -> Party:

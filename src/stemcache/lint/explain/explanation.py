@@ -108,6 +108,11 @@ class Difference:
     lost_tokens: int
     by_section: Mapping[Section, int]
     """How those divide."""
+    joint: int = 0
+    """How many differences behind it have to be mended as well before any of these tokens are read:
+    those of `uncosted` that are `needed`, as far as they stand before the next that costs."""
+    needed: bool = False
+    """Whether the loss of an earlier difference stays unless this one is mended, too."""
     content: bool = True
     """Whether what is sent differs; False where only the place of a marker is at fault."""
 
@@ -215,8 +220,8 @@ class Explanation:
     """Those to which tokens are lost, in prefix order, faults of markers last; the first hundred.
     """
     uncosted: tuple[Difference, ...]
-    """What differs and costs nothing by itself: another difference stands before it, or too little
-    is shared behind it. The first hundred."""
+    """What else differs, in prefix order, and costs nothing more: too little is shared behind it,
+    or its loss is that of another difference before it. The first hundred."""
     more_differences: int
     """How many there are beyond those."""
     unkeyed: tuple[str, ...]

@@ -43,7 +43,7 @@ _GUTTER = "   "
 _NARROWEST = 40
 _LONGEST_FILE = 1024
 _LONGEST_WINDOW = 160
-_MOST_FURTHER = 20
+_MOST_FURTHER = 8
 _SPELT = {
     "white-space": "white space between tokens",
     "escapes": "escapes in strings",
@@ -150,7 +150,9 @@ class _Page:
             about = "" if told.new.tokens_reported else "about "
             parts = ", ".join(f"{section} {n:,}" for section, n in one.by_section.items())
             text = f"{about}{one.lost_tokens:,} tokens of {told.new.tokens:,} ({parts})"
-            yield from self._wrapped(f"lost to it: {text}", indent=5, label=f"{_GUTTER}= ")
+            also = count_of(one.joint, "other")
+            where = f"lost to it and {also} behind it" if one.joint else "lost to it"
+            yield from self._wrapped(f"{where}: {text}", indent=5, label=f"{_GUTTER}= ")
 
     def _line(self, label: str, view: View | None, style: str) -> Iterator[str]:
         if view is None or not (view.shape or view.excerpt or view.text):
@@ -177,7 +179,9 @@ class _Page:
         yield self._paint("further differences", "bold")
         both = (*costing, *rest)
         for one in both[:_MOST_FURTHER]:
-            lost = f"{one.lost_tokens:,} tokens more" if one.lost_tokens else "nothing more lost"
+            lost = "has to be mended as well" if one.needed else "nothing more lost"
+            if one.lost_tokens:
+                lost = f"{one.lost_tokens:,} tokens more"
             text = f"{one.code} {one.name}: {visible(one.message)}; {lost}"
             yield from self._wrapped(text, indent=4, label="  ")
             yield f"    --> {_place(one.new)}"

@@ -9,7 +9,7 @@ keys    0: (1, 4)                                         …
 A path is a number that stands for its parent's number and one key, so that neither deep nesting nor
 long keys cost more than the text is long. Two maps with the same `Paths` number alike.
 
-Scanning costs about a microsecond a token and is given up beyond a bound: a map is for showing
+Scanning costs some microseconds a token and is given up beyond a bound: a map is for showing
 places, and nothing is decided by it. Texts need not be valid JSON; of others some values are found
 or none, and nothing is raised.
 """
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 __all__ = ["JsonMap", "Paths", "line_and_column", "raw_offset", "scan", "unescaped"]
 
-_MOST_TOKENS = 2**20
+_MOST_TOKENS = 2**18
 _TOKEN = re.compile(
     r'([ \t\r\n]*)(?:([{}\[\],:])|("[^"\\]*(?:\\.[^"\\]*)*")|([^\s{}\[\],:"]+))', re.DOTALL
 )

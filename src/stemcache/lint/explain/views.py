@@ -79,8 +79,13 @@ def side_of(request: Request, paths: Paths) -> Side:
     return Side(request, None if request.text is None else scan(request.text.text, paths))
 
 
-def views_of(change: Change, cause: Cause, old: Side, new: Side) -> tuple[View | None, View]:
-    """The parent's view, None where it has nothing there, and the child's."""
+def views_of(
+    change: Change, cause: Cause, old: Side, new: Side, *, first: bool
+) -> tuple[View | None, View]:
+    """The parent's view, None where it has nothing there, and the child's.
+
+    `first`: no change before it is in the same string, so that both sides count characters alike.
+    """
     text = new.text_at(change.pointer) if change.char is not None else None
     after = None
     if text is not None and change.char is not None:
@@ -95,7 +100,7 @@ def views_of(change: Change, cause: Cause, old: Side, new: Side) -> tuple[View |
     pointer = _before(change)
     if pointer is None:
         return None, new_view
-    old_text = old.text_at(pointer) if change.char is not None else None
+    old_text = old.text_at(pointer) if first and change.char is not None else None
     before = None
     if old_text is not None and change.char is not None and change.char <= len(old_text):
         before = _excerpt(old_text, change.char, change.old, change.new)
