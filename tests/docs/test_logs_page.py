@@ -5,6 +5,8 @@ from pathlib import Path
 
 from stemcache.trace.calls.detect import CALL_FORMATS
 from stemcache.trace.calls.envelope import _REQUESTS
+from stemcache.trace.calls.formats.claude_code import MAX_LINES
+from stemcache.trace.calls.formats.codex import MAX_ITEMS
 from stemcache.trace.calls.formats.mapped import MAPPED_FIELDS
 from stemcache.trace.calls.records import MAX_DOCUMENT_BYTES
 from stemcache.trace.lines import MAX_LINE_BYTES
@@ -36,4 +38,6 @@ def test_limits_and_names_are_those_of_the_code() -> None:
     """Bounds and names of wrappers are as the page says."""
     assert f"up to {MAX_LINE_BYTES // 2**20} MiB; longer" in PAGE
     assert f"up to {MAX_DOCUMENT_BYTES // 2**20} MiB of text" in PAGE
+    assert f"more than {MAX_LINES:,} lines" in PAGE
+    assert MAX_ITEMS == MAX_LINES
     assert all(f"`{name}`" in PAGE for name in _REQUESTS)

@@ -1,7 +1,10 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from stemcache.trace.calls.call import Fidelity
+from stemcache.trace.calls.formats import claude_code
 from stemcache.trace.calls.open import open_calls
 from stemcache.wire.api import Api
 from tests.trace.calls.logs import read, read_records, written
@@ -221,3 +224,24 @@ def test_bodies_can_be_read_again(tmp_path: Path) -> None:
     with open_calls([written(tmp_path, TALK)]) as log:
         for call in list(log):
             assert log.reread.body(call.place) == call.body
+
+
+def test_long_talks_leave_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond a bound of lines a request is not put together, and its usage stays."""
+    monkeypatch.setattr(claude_code, "MAX_LINES", 3)
+    calls, _ = read_records(tmp_path, TALK)
+    assert [call.fidelity for call in calls] == [Fidelity.RECONSTRUCTED, Fidelity.USAGE_ONLY]
+    assert [call.model for call in calls] == ["claude-opus-5"] * 2
+    assert calls[1].usage == {**USAGE, "output_tokens": 9}
+
+
+def test_forks_without_end_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A transcript that forks at every line is read in time to speak of, forks or not."""
+    monkeypatch.setattr(claude_code, "_FREE_LINES", 1000)
+    block = {"type": "text", "text": "x"}
+    talk = [_user(f"u{n}", f"u{n - 1}" if n else None, "x", 0) for n in range(300)]
+    forks = [_said(f"a{n}", f"u{n * 7919 % 300}", f"m{n}", block, 1) for n in range(300)]
+    calls, _ = read_records(tmp_path, [*talk, *forks])
+    assert len(calls) == 300
+    kinds = {call.fidelity for call in calls}
+    assert kinds == {Fidelity.RECONSTRUCTED, Fidelity.USAGE_ONLY}

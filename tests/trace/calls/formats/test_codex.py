@@ -1,7 +1,10 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from stemcache.trace.calls.call import Fidelity
+from stemcache.trace.calls.formats import codex
 from stemcache.trace.calls.open import open_calls
 from stemcache.wire.api import Api
 from tests.trace.calls.logs import read_records, written
@@ -101,3 +104,12 @@ def test_bodies_can_be_read_again(tmp_path: Path) -> None:
     with open_calls([written(tmp_path, TALK)]) as log:
         for call in list(log):
             assert log.reread.body(call.place) == call.body
+
+
+def test_long_talks_leave_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond a bound of items a request is not put together, and its usage stays."""
+    monkeypatch.setattr(codex, "MAX_ITEMS", 3)
+    calls, _ = read_records(tmp_path, TALK)
+    assert [call.fidelity for call in calls] == [Fidelity.RECONSTRUCTED, Fidelity.USAGE_ONLY]
+    assert [call.model for call in calls] == ["gpt-6.1-sol"] * 2
+    assert (calls[1].usage or {})["input_tokens"] == 150

@@ -16,6 +16,7 @@ Lines that Claude Code made up itself, such as errors, have the model `<syntheti
 Fidelity: reconstructed. The transcript has no system prompt, no tools, no markers, no parameters,
 and attachments are put into messages on the way out. Times are those of lines: a request is taken
 to begin with the last line before its answer. Whether the caller has a subscription is not said.
+A request of very many lines has usage alone.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,11 +31,17 @@ from stemcache.trace.calls.format import CallFormat, Record, Shared
 from stemcache.trace.problem import BadLineError
 from stemcache.wire.api import Api
 
-__all__ = ["CLAUDE_CODE"]
+__all__ = ["CLAUDE_CODE", "MAX_LINES"]
 
 _KINDS = frozenset({"user", "assistant", "system", "summary", "attachment", "progress"})
 _MARKS = ("sessionId", "leafUuid", "parentUuid", "isSidechain")
 _MAX_CHAINS = 16
+MAX_LINES = 20_000
+"""Of one request. Each call has a list of all that was said before it, so that without a bound a
+transcript of many lines would cost the square of them."""
+_FREE_LINES = 1_000_000
+_LINES_AGAIN = 20
+"""How often, on the average, a line may be gone through again because of forks."""
 _PLATFORMS = (("msg_bdrk_", "bedrock"), ("msg_vrtx_", "vertex"))
 
 
@@ -74,6 +81,7 @@ class _Reader:
         self._results: dict[str, list[str]] = {}
         """Uuids of the lines with results of tools, by the line that called."""
         self._file = ""
+        self._followed = 0
         self._chains: dict[str, _Chain] = {}
         """Those that may go on, by the line that they end with; the latest few."""
 
@@ -143,6 +151,9 @@ class _Reader:
         first = self._lines[uuids[0]]
         last = self._lines[uuids[-1]]
         chain = self._conversation(first.parent, first.number)
+        body = None
+        if chain is not None:
+            body = {"model": text_of(first.message.get("model")), "messages": chain.messages()}
         usages = [line.message.get("usage") for line in map(self._lines.__getitem__, uuids)]
         content = [block for uuid in uuids for block in _blocks(self._lines[uuid].content)]
         usage = next((usage for usage in reversed(usages) if isinstance(usage, dict)), None)
@@ -152,20 +163,25 @@ class _Reader:
         return made_call(
             place=Place(self._file, first.number),
             api=Api.MESSAGES,
-            body={"model": model, "messages": chain.messages()},
+            body=body,
             fidelity=Fidelity.RECONSTRUCTED,
-            size_bytes=chain.size_bytes,
+            size_bytes=0 if chain is None else chain.size_bytes,
             answer=answer,
             model=model,
             id=id_ or first.request,
             host=next((name for mark, name in _PLATFORMS if (id_ or "").startswith(mark)), None),
             session=first.session,
-            time_s=first.time_s if chain.time_s is None else chain.time_s,
+            time_s=first.time_s if chain is None or chain.time_s is None else chain.time_s,
             ended_s=last.time_s,
         )
 
-    def _conversation(self, uuid: str | None, before: int) -> "_Chain":
-        """The chain up to a line, one that was built before where that ends on the way."""
+    def _conversation(self, uuid: str | None, before: int) -> "_Chain | None":
+        """The chain up to a line, one that was built before where that ends on the way.
+
+        None where it is too long, or where the transcript has forked too often.
+        """
+        if self._followed > _FREE_LINES + _LINES_AGAIN * len(self._lines):
+            return None
         tail: list[str] = []
         seen: set[str] = set()
         while uuid in self._lines and uuid not in seen and uuid not in self._chains:
@@ -173,6 +189,7 @@ class _Reader:
             seen.add(uuid)
             tail.append(uuid)
             uuid = self._lines[uuid].parent
+        self._followed += len(tail)
         chain = self._chains.pop(uuid, None) if uuid is not None else None
         if chain is None:
             chain = _Chain(self._lines, self._results)
@@ -182,7 +199,7 @@ class _Reader:
             self._chains[chain.tip] = chain
             if len(self._chains) > _MAX_CHAINS:
                 del self._chains[next(iter(self._chains))]
-        return chain
+        return chain if chain.lines <= MAX_LINES else None
 
 
 class _Chain:
@@ -193,6 +210,7 @@ class _Chain:
 
     def __init__(self, lines: Mapping[str, _Line], results: Mapping[str, list[str]]) -> None:
         self.tip: str | None = None
+        self.lines = 0
         self.size_bytes = 0
         self.time_s: float | None = None
         self._lines = lines
@@ -232,6 +250,7 @@ class _Chain:
         self._waiting.clear()
 
     def _say(self, line: _Line) -> None:
+        self.lines += 1
         self.size_bytes += line.size_bytes
         if line.time_s is not None:
             self.time_s = line.time_s

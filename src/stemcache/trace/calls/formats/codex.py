@@ -12,7 +12,8 @@ limits, are passed over. What the model made since the count before is the answe
 there before that is the input.
 
 Fidelity: reconstructed. Tools and most parameters are not in the transcript, instructions not
-always. Usage is put into the names of the Responses API.
+always. Usage is put into the names of the Responses API. A request of very many items has usage
+alone.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,11 +36,13 @@ from stemcache.trace.calls.format import CallFormat, Record, Shared
 from stemcache.trace.problem import BadLineError
 from stemcache.wire.api import Api
 
-__all__ = ["CODEX"]
+__all__ = ["CODEX", "MAX_ITEMS"]
 
 _KINDS = frozenset(
     {"session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state"}
 )
+MAX_ITEMS = 20_000
+"""Of one request: each call has a list of all items before it."""
 _MADE = frozenset(
     {
         "reasoning",
@@ -200,11 +203,13 @@ class _Reader:
         return head
 
     def _call(self, asked: _Asked) -> Call:
-        items = asked.history[: asked.until]
+        items = asked.history[: asked.until] if asked.until <= MAX_ITEMS else []
+        body = {**asked.head, "input": [item.value for item in items]}
         return made_call(
             place=Place(self._file, asked.line),
             api=Api.RESPONSES,
-            body={**asked.head, "input": [item.value for item in items]},
+            body=body if asked.until <= MAX_ITEMS else None,
+            model=text_of(asked.head.get("model")),
             fidelity=Fidelity.RECONSTRUCTED,
             size_bytes=sum(item.size_bytes for item in items),
             answer=Answer(content=list(asked.answer) or None),
