@@ -13,7 +13,7 @@ def message_of(span: Span) -> str:
     return "/".join(span.pointer.split("/")[:3])
 
 
-def begins_message(spans: Sequence[Span], i: int) -> bool:
+def _begins(spans: Sequence[Span], i: int) -> bool:
     """Whether span `i` is the first of its message."""
     return i == 0 or spans[i - 1].message != spans[i].message
 
@@ -21,7 +21,7 @@ def begins_message(spans: Sequence[Span], i: int) -> bool:
 def block_or_message(spans: Sequence[Span], i: int) -> str:
     """Pointer to span `i`, to its whole message where it is the first block of one."""
     span = spans[i]
-    if span.section is Section.MESSAGES and begins_message(spans, i):
+    if span.section is Section.MESSAGES and _begins(spans, i):
         return message_of(span)
     return span.pointer
 
@@ -31,7 +31,7 @@ def behind(spans: Sequence[Span], low: int, high: int, gone: Sequence[Span], at:
     if low == high:
         return block_or_message(gone, at)
     last = spans[high - 1]
-    whole = last.section is Section.MESSAGES and begins_message(gone, at)
+    whole = last.section is Section.MESSAGES and _begins(gone, at)
     pointer = message_of(last) if whole else last.pointer
     head, _, number = pointer.rpartition("/")
     if not number.isascii() or not number.isdigit():

@@ -12,7 +12,7 @@ Memory is bounded by construction: 44 bytes a unit of the table, 64 MiB for the 
 calls, 80 bytes a call; about 130 MB with the defaults once all of it is in use, and a new index
 takes almost none.
 
-Cost of `find`: under 1 ms for 100 units, 2 ms for 1,000; of `add` a tenth of that.
+Cost of `find`: under 1 ms for 100 units, 2 to 4 ms for 1,000; of `add` a tenth of that.
 """
 
 from collections.abc import Iterator
