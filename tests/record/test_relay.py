@@ -376,3 +376,19 @@ def test_a_stop_cuts_off_what_takes_longer_than_its_grace(
         (record,) = live.records()
     assert record["failed"] == "shutdown"
     assert live.cut == 1
+
+
+def test_a_client_that_leaves_while_the_proxy_stops_has_left(
+    live: NearProxy, fake: FakeProvider
+) -> None:
+    """It was not cut off."""
+    with httpx.Client() as client, connect(live) as idle:
+        response = client.send(stream_of(live.url, "stepwise"), stream=True)
+        fake.step()
+        next(response.iter_raw())
+        live.begin_stop()
+        assert idle.recv(1) == b""
+        response.close()
+
+    (record,) = live.records()
+    assert (record["failed"], live.cut) == ("client_left", 0)

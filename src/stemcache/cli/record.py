@@ -54,7 +54,7 @@ _SWITCH_S = 5e-4
     type=click.IntRange(0, 65535),
     help="Port to listen on; 0 takes any free one.",
 )
-@click.option("--no-bodies", is_flag=True, help="Record no prompts: times, usage and sizes only.")
+@click.option("--no-bodies", is_flag=True, help="Record no prompts, only times, headers and usage.")
 @click.option("--answers", is_flag=True, help="Record the content of answers too.")
 @click.option(
     "--max-bytes",

@@ -58,6 +58,7 @@ class ClientConnection(asyncio.Protocol):
         self._in_head = False
         self._ahead = False
         self._deaf = False
+        self._cut = False
         self.upstream: Upstream | None = None
         self.origin: Origin | None = None
 
@@ -81,13 +82,13 @@ class ClientConnection(asyncio.Protocol):
         else:
             self._wait(_HEAD_S)
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # by its name
         """The client has left, or we have closed: nothing of it goes on."""
         self._transport = None
         self._end_wait()
         relay, self._relay = self._relay, None
         if relay is not None:
-            relay.client_left("shutdown" if self._all.draining and exc is None else "client_left")
+            relay.client_left("shutdown" if self._cut else "client_left")
         upstream, self.upstream = self.upstream, None
         if upstream is not None:
             upstream.abort()
@@ -161,7 +162,8 @@ class ClientConnection(asyncio.Protocol):
             self._close(linger=False)
 
     def abort(self) -> None:
-        """Close, whatever is being relayed."""
+        """Close, whatever is being relayed and not written yet."""
+        self._cut = True
         if self._transport is not None:
             self._transport.abort()
 
