@@ -75,7 +75,7 @@ class Server(asyncio.Protocol):
             self._write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(LAST), LAST))
 
     def _write(self, data: bytes) -> None:
-        if self._transport is not None:
+        if self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
 
 
