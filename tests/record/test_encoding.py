@@ -1,6 +1,7 @@
 """Decoding the copy of a body, within bounds."""
 
 import gzip
+import sys
 import zlib
 
 import pytest
@@ -34,6 +35,7 @@ def test_known_encodings_are_undone(encoding: str, body: bytes) -> None:
     ("encoding", "body"),
     [
         ("br", PLAIN),
+        ("compress", PLAIN),
         ("gzip", PLAIN),
         ("zstd", PLAIN),
         ("deflate", b"\xff" * 99),
@@ -54,3 +56,18 @@ def test_a_body_cut_off_is_worth_what_came() -> None:
     whole = zstandard.compress(random)
     part = decoded(whole[: len(whole) // 2], "zstd", most_bytes=2**20)
     assert part is None or random.startswith(part)
+
+
+def test_br_is_decoded_where_its_package_is() -> None:
+    """Within the same bounds."""
+    brotli = pytest.importorskip("brotli", minversion="1.2")
+    assert decoded(brotli.compress(PLAIN), "br", most_bytes=2**20) == PLAIN
+    assert decoded(brotli.compress(b"x" * 2**24), "br", most_bytes=2**20) is None
+    assert decoded(brotli.compress(b"x" * 2**24), "br", most_bytes=2**24) == b"x" * 2**24
+    assert decoded(b"\xff" * 99, "br", most_bytes=2**20) is None
+
+
+def test_br_is_not_decoded_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is anything else said of it."""
+    monkeypatch.setitem(sys.modules, "brotli", None)
+    assert decoded(b"", "br", most_bytes=2**20) is None
