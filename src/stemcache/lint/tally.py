@@ -55,8 +55,9 @@ class Tally:
         if call.route is not None and len(self._routes) < _MOST_ROUTES:
             self._routes.add(call.route)
         if call.time_s is not None:
-            self._first_s = min(call.time_s, self._first_s or call.time_s)
-            self._last_s = max(call.time_s, self._last_s or call.time_s)
+            first_s, last_s = self._first_s, self._last_s
+            self._first_s = call.time_s if first_s is None else min(call.time_s, first_s)
+            self._last_s = call.time_s if last_s is None else max(call.time_s, last_s)
 
     def used(self, usage: Usage, *, read_tokens: int, prompt_tokens: int, lost_tokens: int) -> None:
         """What one call's prompt came to. `usage` is as reported."""
