@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from stemcache.errors import StemcacheError
 from tests.cli.trace_runs import Run
+from tests.lint.explain.requests import changed
 from tests.lint.logs import anthropic, chat, prose
 
 EXPLAIN = importlib.import_module("stemcache.cli.explain").explain
@@ -257,6 +258,12 @@ def test_the_provider_may_be_named() -> None:
     assert told("a.json", "b.json", "--provider", "vllm")["cache"]["rule"] == "vllm"
     write("stemcache.toml", 'provider = "sglang"\n')
     assert told("a.json", "b.json")["cache"]["rule"] == "sglang"
+    write("stemcache.toml", "[rules.anthropic]\nminimun = 5\n")
+    run = explain("a.json", "b.json")
+    assert run.code == 2
+    assert "'minimun'" in run.err
+    assert "stemcache.toml" in run.err
+    write("stemcache.toml", "")
     run = explain("a.json", "b.json", "--provider", "vlm")
     assert run.code == 2
     assert "did you mean 'vllm'?" in run.err
@@ -347,3 +354,19 @@ def test_help_has_examples() -> None:
     out = explain("--help").out
     assert "stemcache explain calls.jsonl:41 calls.jsonl:42 --show-text" in out
     assert "calls.jsonl#msg_01" in out
+
+
+def test_the_names_of_the_json_are_documented() -> None:
+    """All of them, on the page of the command."""
+    page = (Path(__file__).parents[2] / "docs" / "explain.md").read_text(encoding="utf-8")
+    body = changed(NEW, "tool_choice", to={"type": "any"})
+    diagnostics = {"cache_miss_reason": {"type": "system_changed"}}
+    record = recorded(body, id="msg_2", time=9_000.0)
+    record["response"]["diagnostics"] = diagnostics
+    write("calls.jsonl", lines(recorded(OLD, id="msg_1", time=100.0), record))
+    found = told("calls.jsonl:1", "calls.jsonl:2", "--show-text")
+    names = {*found, *found["a"], *found["cache"], *found["reading"], *found["diagnosis"]}
+    names |= {*found["differences"][0], *found["differences"][0]["b"]}
+    assert [
+        name for name in sorted(names) if f"`{name}`" not in page and f".{name}`" not in page
+    ] == []

@@ -138,6 +138,7 @@ def _explained(asked: _Asked) -> "Explanation":
     from stemcache.lint.explain import explain as explaining  # noqa: PLC0415
     from stemcache.lint.options import Options  # noqa: PLC0415
     from stemcache.provider.book import load_book  # noqa: PLC0415
+    from stemcache.provider.book_files import read_mapping  # noqa: PLC0415
 
     settings = find_settings(Path.cwd())
     given = [each for each in (asked.a, asked.b) if each is not None]
@@ -146,6 +147,8 @@ def _explained(asked: _Asked) -> "Explanation":
     if len(piped) > 1 and not all(reference.in_log for reference in piped):
         raise UsageError("standard input is named twice and can be read once; put one in a file")
     overrides = settings.overrides
+    if overrides:
+        read_mapping(overrides, settings.source)  # so that what is wrong is told with its file
     book = load_book(overrides=(overrides,))
     how = explaining.How(
         book=book, provider=asked.provider or settings.provider, aliases=settings.aliases

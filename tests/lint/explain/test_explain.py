@@ -187,7 +187,7 @@ def test_below_the_minimum_nothing_is_kept() -> None:
     }
     told = explained(body, body)
     assert told.differences[0].kind == "below-minimum"
-    assert told.cache.markers[0].note.endswith("below the minimum, so nothing was kept")
+    assert told.cache.markers[0].note.endswith("below the minimum, so that A left nothing")
 
 
 def test_what_the_api_refuses_is_told() -> None:

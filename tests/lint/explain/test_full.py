@@ -109,7 +109,7 @@ def test_equal_requests_say_so_and_what_should_be_read() -> None:
     """With the reasons that remain."""
     page = shown(explained(anthropic(3), anthropic(4)))
     assert "Nothing differs that the provider sees: B goes on where A ends, with 2 blocks" in page
-    assert "read: B should read about" in page
+    assert "read: by the rule B reads about" in page
     assert "marker at /messages/6/content/0 looks back over 20 blocks: found" in page
 
 

@@ -220,11 +220,11 @@ class _Page:
         told, reading = self._told, self._told.reading
         about = "" if told.new.tokens_reported else "about "
         should = f"{about}{reading.predicted_tokens:,}" if reading.predicted_tokens else "nothing"
-        text = f"B should read {should} of {about}{told.new.tokens:,} tokens"
+        text = f"by the rule B reads {should} of {about}{told.new.tokens:,} tokens"
         if reading.reported_tokens is None:
-            text += "; the log has no usage that says what it read"
+            text += "; what it did read is not recorded"
         else:
-            text += f", and reported {reading.reported_tokens:,}"
+            text += f"; reported are {reading.reported_tokens:,}"
         text += f". Both share {about}{reading.shared_tokens:,}."
         if reading.appended_blocks and (told.differences or told.uncosted):
             blocks = count_of(reading.appended_blocks, "block")

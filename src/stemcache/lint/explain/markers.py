@@ -88,7 +88,7 @@ def _why(
     short = [index for index in equal if index in seen and index not in left]
     if short:
         tokens = new.shape.positions[short[-1]].end_tokens
-        return f"{tokens:,} tokens up to there are below the minimum, so nothing was kept"
+        return f"{tokens:,} tokens up to there are below the minimum, so that A left nothing"
     if first_change is not None:
-        return f"all that was kept holds what was at {first_change}"
-    return "nothing was kept before it"
+        return f"what A left holds {first_change} as it was"
+    return "A left nothing before it"
