@@ -187,6 +187,25 @@ def test_requests_of_a_batch_are_named_by_their_custom_id() -> None:
     assert (found["b"]["read_tokens"], found["b"]["line"]) == (4_096, 2)
 
 
+def test_elements_of_an_array_are_counted_and_have_no_column() -> None:
+    """Wherever they stand on the file's lines."""
+    write("calls.json", json.dumps([OLD, NEW], indent=1))
+    found = told("calls.json:1", "calls.json:2")
+    assert [one["kind"] for one in found["differences"]] == ["clock"]
+    assert (found["b"]["line"], found["differences"][0]["b"]["column"]) == (2, None)
+    write("calls.json", f"[{json.dumps(OLD)},\n{json.dumps(NEW)}\n]")
+    assert told("calls.json:1", "calls.json:2")["spelling_only"] is None
+    run = explain("calls.json", "calls.json:1")
+    assert "holds several requests; name one by its line, like calls.json:1" in run.err
+
+
+def test_a_record_that_has_the_id_is_compared_with_its_parent() -> None:
+    """A request of a batch, which has no answer yet."""
+    values = [{"custom_id": f"c{i}", "body": chat(i + 1)} for i in range(3)]
+    write("batch.jsonl", lines(*values))
+    assert told("batch.jsonl#c2")["a"]["line"] == 2
+
+
 def test_one_call_alone_is_compared_with_its_parent() -> None:
     """As lint pairs them: not with the one just before, and by all that came before."""
     write(
@@ -279,7 +298,8 @@ def test_the_provider_may_be_named() -> None:
         (("log.jsonl:2", "a.json"), "log.jsonl:2 cannot be read"),
         (("log.jsonl#x", "a.json"), "no call in log.jsonl has the id 'x'"),
         (("x", "a.json", "--log", "log.jsonl"), "no call in log.jsonl has the id 'x'"),
-        (("1", "2", "--log", "log.jsonl", "--log", "a.json"), "say which, like log.jsonl:1"),
+        (("1", "2", "--log", "log.jsonl", "--log", "a.json"), "say which, like FILE:1"),
+        (("1", "2", "--log", "folder"), "say which, like FILE:1"),
         (("a.json",), "a.json alone has nothing to be compared with"),
         (("log.jsonl:1",), "no earlier request in the log shares enough with log.jsonl:1"),
         (("log.jsonl:9",), "has no call on line 9; its calls are on lines 1 to 3"),

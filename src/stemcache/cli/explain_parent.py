@@ -60,7 +60,7 @@ def read_with_parent(
             (found,) = read_requests([reference], read_as)
             place = found.call.place
             return read_with_parent(
-                Reference(name=name, logs=(place.file,), line=place.line),
+                Reference(name=name, logs=reference.logs, file=place.file, line=place.line),
                 read_as,
                 options=options,
                 book=book,

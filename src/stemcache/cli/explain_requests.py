@@ -58,6 +58,8 @@ class Reference:
 
     name: str
     logs: tuple[str, ...]
+    file: str | None = None
+    """Of several logs the one in which the line is."""
     line: int | None = None
     id: str | None = None
 
@@ -69,7 +71,7 @@ class Reference:
     def names(self, call: Call) -> bool:
         """Whether it is this call, as far as the call tells."""
         if self.line is not None:
-            return call.place.line == self.line
+            return call.place.line == self.line and self.file in {None, call.place.file}
         return self.id is not None and call.id == self.id
 
 
@@ -86,10 +88,10 @@ def parse_reference(given: str, logs: tuple[str, ...]) -> Reference:
         return Reference(name=given, logs=(file,), id=name)
     if logs:
         if given.isascii() and given.isdigit() and len(given) <= 12:
-            if len(logs) > 1:
+            if len(logs) > 1 or _is_folder(logs[0]):
                 raise UsageError(
-                    f"line {given} is asked for and --log names {len(logs)} logs; say which, like "
-                    f"{logs[0]}:{given}"
+                    f"line {given} is asked for and --log names several files; say which, like "
+                    f"FILE:{given}"
                 )
             return Reference(name=f"{logs[0]}:{given}", logs=logs, line=int(given))
         return Reference(name=given, logs=logs, id=given)
@@ -243,9 +245,9 @@ def _text(call: Call, record: bytes | None) -> BodyText | None:
     if record is None:
         return None
     inner = call.place.inner
+    if not _holds(record, inner, call.body):
+        return None  # a line of an array or of a document, whose calls are no lines
     bare = call.fidelity is Fidelity.WIRE and not inner
-    if not bare and not _holds(record, inner, call.body):
-        return None
     return BodyText(text=_decoded(record), inner=inner, first_line=call.place.line, as_sent=bare)
 
 
