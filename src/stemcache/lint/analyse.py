@@ -269,7 +269,7 @@ class Analysis:
             growth = pure_growth(drawn.span_chain, drawn.span_bytes, known)
             if growth is not None and scale.reported and known.reported_prompt_tokens:
                 scale = scale.with_knot(growth.shared_bytes, known.reported_prompt_tokens)
-        keys = key_values(rule, prompt, call.model)
+        keys = key_values(rule, prompt, call.model, ordered=call.fidelity.keeps_key_order)
         shape = shape_of(
             prompt,
             drawn,
@@ -294,7 +294,9 @@ class Analysis:
             routing=routing,
             answered_s=call.answered_s,
         )
-        number = self._parents.add(drawn, scope=scope, answered_s=_readable_s(call, rule))
+        number = self._parents.add(
+            drawn, scope=scope, answered_s=_readable_s(call, rule), prompt=prompt
+        )
         self._ends.add(drawn, scope=scope, number=number)
         if call.id is not None:
             self._ids[call.id] = number
@@ -309,7 +311,11 @@ class Analysis:
         if known is not None and not _later(known.readable_s, call.time_s):
             return plain
         found = self._parents.find(
-            drawn, scope=scope, now_s=call.time_s, previous=self._ids.get(call.previous_id or "")
+            drawn,
+            scope=scope,
+            now_s=call.time_s,
+            previous=self._ids.get(call.previous_id or ""),
+            prompt=prompt,
         )
         return None if found is None else found.number
 

@@ -49,21 +49,38 @@ class KeyChange:
         return self.after.pointer if self.after.spelt else self.before.pointer
 
 
-def key_values(rule: Rule, prompt: Prompt, model: str | None) -> tuple[KeyValue, ...]:
-    """The values of all of the rule's keys, in the rule's order."""
-    return tuple(_value(key, prompt.parameters, model) for key in rule.keys)
+def key_values(
+    rule: Rule, prompt: Prompt, model: str | None, *, ordered: bool = True
+) -> tuple[KeyValue, ...]:
+    """The values of all of the rule's keys, in the rule's order.
+
+    `ordered`: whether an object's keys are in the order that was sent, so that another order is
+    another value.
+    """
+    return tuple(_value(key, prompt.parameters, model, ordered=ordered) for key in rule.keys)
 
 
-def _value(key: Key, parameters: Mapping[str, object], model: str | None) -> KeyValue:
+def _value(
+    key: Key, parameters: Mapping[str, object], model: str | None, *, ordered: bool
+) -> KeyValue:
     for pointer in key.pointers:
         if pointer == "/model" and model is not None:
-            return KeyValue(key, pointer, msgspec.json.encode(model))
+            return KeyValue(key, pointer, _spelt(model, ordered=True))
         value = parameters.get(pointer)
         if value is not None:
             if any(value == same for same in key.equal_to_absent):
                 return KeyValue(key, pointer, b"")
-            return KeyValue(key, pointer, msgspec.json.encode(value))
+            return KeyValue(key, pointer, _spelt(value, ordered=ordered))
     return KeyValue(key, key.pointers[0], b"")
+
+
+def _spelt(value: object, *, ordered: bool) -> bytes:
+    try:
+        return msgspec.json.encode(value, order=None if ordered else "sorted")
+    except (TypeError, ValueError):  # half a surrogate pair, which some decoders let pass
+        return ascii(value).encode()
+    except RecursionError:
+        return b"null"  # that it was there is all that is known of it
 
 
 def section_start(prompt: Prompt, key: Key) -> int:
