@@ -86,7 +86,8 @@ def main() -> int:
         while time.monotonic() < until:
             data = mutated(chance.choice(seeds), chance)
             log.write_bytes(data)
-            arguments = ["lint", str(log), "--output-format", chance.choice(_FORMATS)]
+            arguments = ["lint", str(log), "--isolated", "--output-format"]
+            arguments.append(chance.choice(_FORMATS))
             if chance.random() < 0.3:
                 arguments.append("--show-text")
             if chance.random() < 0.1:
