@@ -54,7 +54,8 @@ class Known:
     @property
     def size_bytes(self) -> int:
         """About what it takes."""
-        return _EACH_BYTES + self.span_chain.nbytes + self.span_bytes.nbytes
+        keys = sum(len(value.spelt) for value in self.keys)
+        return _EACH_BYTES + keys + self.span_chain.nbytes + self.span_bytes.nbytes
 
 
 class KnownCalls:
