@@ -104,34 +104,6 @@ def test_growth_is_no_difference() -> None:
     assert told.reading.predicted_tokens + told.reading.appended_tokens == told.new.tokens
 
 
-def test_line_and_column_are_those_of_the_file() -> None:
-    """Of a body that is laid out over many lines, the exact character."""
-    told = explained(anthropic(3, system=SYSTEM), anthropic(3, system=LATER))
-    view, old = told.differences[0].new, told.differences[0].old
-    body = request(anthropic(3, system=LATER), "b.json")
-    assert body.text is not None
-    assert old is not None
-    assert view.line is not None
-    assert view.column is not None
-    line = body.text.text.splitlines()[view.line - 1]
-    assert line[view.column - 1 :].startswith("31Z\\nYou help.")
-    assert (view.file, old.file, old.line, old.column) == (
-        "b.json",
-        "a.json",
-        view.line,
-        view.column,
-    )
-
-
-def test_the_exact_characters_are_known() -> None:
-    """Within the word or number that they are in."""
-    told = explained(anthropic(3, system=SYSTEM), anthropic(3, system=LATER))
-    excerpt = told.differences[0].new.excerpt
-    assert excerpt is not None
-    assert excerpt.before + excerpt.text + excerpt.after == "Now: 2026-11-30T05:14:31Z"
-    assert excerpt.text[excerpt.exact_start : excerpt.exact_end] == "3"
-
-
 def test_several_differences_are_charged_in_prefix_order() -> None:
     """Each with what it alone lost, and what costs nothing more apart."""
     new = changed(chat(6, system=LATER), "messages", 4, "content", to="No such thing.")
@@ -145,49 +117,6 @@ def test_several_differences_are_charged_in_prefix_order() -> None:
     # Mending one alone gains nothing, so the first of them is shown with what both lost.
     assert [(one.kind, one.joint) for one in told.differences] == [("tool-changed", 1)]
     assert [(one.kind, one.needed) for one in told.uncosted] == [("clock", True)]
-
-
-def test_what_each_marker_found_is_told() -> None:
-    """With the length of the prefix, or why it found nothing."""
-    told = explained(anthropic(3), anthropic(4))
-    markers = told.cache.markers
-    assert [one.pointer for one in markers] == ["/system/0", "/messages/6/content/0"]
-    assert [one.found for one in markers] == ["/system/0", "/messages/4/content/0"]
-    assert markers[1].found_tokens == told.reading.predicted_tokens
-    told = explained(anthropic(3, system=SYSTEM), anthropic(4, system=LATER))
-    assert [one.found for one in told.cache.markers] == [None, None]
-    assert "/system/0/text" in told.cache.markers[0].note
-
-
-def test_a_marker_that_looks_back_too_little_says_how_far_the_entry_is() -> None:
-    """In blocks."""
-    old = anthropic(2)
-    new = anthropic(2)
-    del new["messages"][-1]["content"][0]["cache_control"]
-    for turn in range(24):
-        role = "assistant" if turn % 2 == 0 else "user"
-        text = f"step {turn} {prose(40, turn)}"
-        new["messages"].append({"role": role, "content": [{"type": "text", "text": text}]})
-    new["messages"][-1]["content"][0]["cache_control"] = {"type": "ephemeral"}
-    told = explained(old, new)
-    assert told.differences[0].kind == "look-back"
-    assert not told.differences[0].content
-    assert told.cache.markers[-1].note == (
-        "the nearest entry is 24 blocks back, at /messages/2/content/0"
-    )
-
-
-def test_below_the_minimum_nothing_is_kept() -> None:
-    """Which is said of the marker, and of the whole."""
-    body = {
-        "model": "claude-opus-5",
-        "max_tokens": 5,
-        "system": [{"type": "text", "text": "Hi.", "cache_control": {"type": "ephemeral"}}],
-        "messages": [{"role": "user", "content": "Hello?"}],
-    }
-    told = explained(body, body)
-    assert told.differences[0].kind == "below-minimum"
-    assert told.cache.markers[0].note.endswith("below the minimum, so that A left nothing")
 
 
 def test_what_the_api_refuses_is_told() -> None:
@@ -239,31 +168,12 @@ def test_without_the_bytes_spelling_is_unknown() -> None:
     assert explain(request(body), request(body), how=HOW).spelling_known
 
 
-USAGE = {"input_tokens": 20, "output_tokens": 5}
-WROTE = {**USAGE, "cache_creation_input_tokens": 6_000, "cache_read_input_tokens": 0}
-
-
-@pytest.mark.parametrize(
-    ("new_call", "label", "words"),
-    [
-        ({"time_s": 2_000.0}, "expired", "17 min after the last use, and is kept for 5m"),
-        ({"time_s": 1_000.5}, "raced", "still running"),
-        ({"time_s": 1_060.0}, "unexplained", "nothing in the log says why"),
-        ({"time_s": None}, "unexplained", "nothing in the log says why"),
-    ],
-)
-def test_what_is_not_read_though_it_is_there_is_told_by_time(
-    new_call: dict[str, Any], label: str, words: str
-) -> None:
-    """Where both are equal and usage says that nothing was read."""
-    old = {"time_s": 1_000.0, "answered_s": 1_002.0, "ended_s": 1_003.0, "usage": WROTE}
-    told = explained(
-        anthropic(3), anthropic(3), old_call=old, new_call={**new_call, "usage": WROTE}
-    )
-    assert [one.label for one in told.reading.reasons] == [label]
-    assert words in told.reading.reasons[0].message
-    assert not told.costs
-    assert not told.reading.whole_log
+WROTE = {
+    "input_tokens": 20,
+    "output_tokens": 5,
+    "cache_creation_input_tokens": 6_000,
+    "cache_read_input_tokens": 0,
+}
 
 
 def test_reported_figures_are_taken_over() -> None:

@@ -44,6 +44,7 @@ _NARROWEST = 40
 _LONGEST_FILE = 1024
 _LONGEST_WINDOW = 160
 _MOST_FURTHER = 8
+_MOST_HELPS = 3
 _SPELT = {
     "white-space": "white space between tokens",
     "escapes": "escapes in strings",
@@ -281,11 +282,11 @@ class _Page:
             yield from self._wrapped(_spelt(one), indent=4, label="  ")
 
     def _help(self) -> Iterator[str]:
-        told = {}
-        for one in (*self._told.differences[:1],):
-            told[one.code] = one.help
-        for text in told.values():
-            yield from self._wrapped(visible(text, most_characters=2000), label="help: ", indent=6)
+        """Of each rule once, named where it is not that of the first difference."""
+        told = {one.code: one.help for one in self._told.differences}
+        for number, (code, text) in enumerate(list(told.items())[:_MOST_HELPS]):
+            label = f"help for {code}: " if number else "help: "
+            yield from self._wrapped(visible(text, most_characters=2000), label=label, indent=6)
 
     def _wrapped(self, text: str, *, indent: int = 0, label: str = "") -> Iterator[str]:
         lines = wrap(
