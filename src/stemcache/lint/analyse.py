@@ -367,7 +367,7 @@ class Analysis:
         ]
         if case is not None and ladder is not None:
             if ladder.top and case.parent.last_write is not None:
-                self._unread.wanted(case.parent.last_write)
+                self._unread.wanted(case.parent.last_write, scope=call.scope)
             losses += judge(
                 case,
                 steps,
@@ -393,6 +393,7 @@ class Analysis:
             rule=rule,
             spent=spent,
             usage=usage,
+            charged_share=lost / max(1, prompt_tokens - read),
         )
         if self.on_row is not None:
             self.on_row(

@@ -50,7 +50,8 @@ class Unread:
     """Follows the newest write of each chain until somebody reads it. Bounded."""
 
     def __init__(self) -> None:
-        self._open: dict[int, _Write] = {}
+        self._open: dict[tuple[str, int], _Write] = {}
+        """By scope and chain: what one tenant writes no other can read."""
         self._places: dict[tuple[str, str, str], _Place] = {}
 
     def look(
@@ -63,10 +64,15 @@ class Unread:
         rule: Rule,
         spent: Spend,
         usage: Usage,
+        charged_share: float = 0.0,
     ) -> None:
-        """Settle what this call read, and follow what it wrote. O(1)."""
+        """Settle what this call read, and follow what it wrote. O(1).
+
+        `charged_share`: of what the call did not read, the share whose cost is charged to causes
+        already, so that it is charged once.
+        """
         if outcome.read_at is not None:
-            self.wanted(shape.positions[outcome.read_at].chain)
+            self.wanted(shape.positions[outcome.read_at].chain, scope=call.scope)
         written = outcome.written_tokens if usage.written_tokens is None else usage.written_tokens
         kept = held(rule, shape).positions if rule.kind == "markers" and written else ()
         if not kept:
@@ -86,22 +92,22 @@ class Unread:
         premium = None
         factor = rule.write_factor.get(ttl)
         if spent.cost is not None and factor and factor > 1 and written:
-            premium = spent.cost.write_usd * (1 - 1 / factor)
+            premium = spent.cost.write_usd * (1 - 1 / factor) * (1 - min(1.0, charged_share))
         if len(self._open) >= _MOST_OPEN:
             self._close(next(iter(self._open)))
-        self._open[position.chain] = _Write(place, written, premium, call)
+        self._open[call.scope, position.chain] = _Write(place, written, premium, call)
 
-    def wanted(self, chain: int) -> None:
+    def wanted(self, chain: int, *, scope: str) -> None:
         """Somebody came back for what was written there, whether it was found or not.
 
         What kept it from being found is charged for the loss.
         """
-        write = self._open.pop(chain, None)
+        write = self._open.pop((scope, chain), None)
         if write is not None:
             self._places[write.place].read += write.tokens
 
-    def _close(self, chain: int) -> None:
-        write = self._open.pop(chain)
+    def _close(self, key: tuple[str, int]) -> None:
+        write = self._open.pop(key)
         place = self._places[write.place]
         place.unread += write.tokens
         place.premium_usd += write.premium_usd or 0.0
@@ -110,8 +116,8 @@ class Unread:
 
     def occurrences(self) -> Iterator[Occurrence]:
         """The places of which most goes unread. Ends what is followed."""
-        for chain in list(self._open):
-            self._close(chain)
+        for key in list(self._open):
+            self._close(key)
         for (rule_name, section, ttl), place in self._places.items():
             total = place.read + place.unread
             if place.writes < _LEAST_WRITES or place.worst is None:
