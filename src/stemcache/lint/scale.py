@@ -87,7 +87,9 @@ class Scales:
             return Scale(prompt_bytes, reported, True, hidden_tokens=max(0, reported - visible))
         tokens_so_far, bytes_so_far = self._seen.get(model or "", (0, 0))
         self._seen[model or ""] = (tokens_so_far + reported, bytes_so_far + prompt_bytes)
-        return Scale(prompt_bytes, reported, reported=True)
+        # A prompt without text (an image, an empty question) has tokens all the same.
+        hidden = 0 if prompt_bytes else reported
+        return Scale(prompt_bytes, reported, reported=True, hidden_tokens=hidden)
 
     def _bytes_per_token(self, model: str | None) -> float:
         tokens, size = self._seen.get(model or "", (0, 0))
