@@ -30,6 +30,8 @@ from stemcache.cli.main import stemcache
 from stemcache.errors import StemcacheError
 
 _LIMIT_S = 60
+_MOST_GROWTH_MIB = 300
+"""By one log of a quarter MiB; the first ones load modules, too."""
 _FORMATS = ("full", "concise", "json", "github", "sarif")
 
 
@@ -61,6 +63,10 @@ def run(arguments: list[str]) -> str:
     return f"exit {code or 0}"
 
 
+def _peak_mib() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 def main() -> int:
     """Fuzz, report, and say by the exit code whether anything broke."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -80,6 +86,7 @@ def main() -> int:
     chance = random.Random(asked.seed)
     ends: Counter[str] = Counter()
     broken = 0
+    peak_mib = _MOST_GROWTH_MIB
     until = time.monotonic() + 60 * asked.minutes
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log.jsonl"
@@ -93,6 +100,10 @@ def main() -> int:
             if chance.random() < 0.1:
                 arguments = ["explain", f"{log}:2"]
             ended = run(arguments)
+            grown_mib = _peak_mib() - peak_mib
+            if grown_mib > _MOST_GROWTH_MIB:
+                ended = f"grew by {grown_mib:.0f} MiB"
+            peak_mib = _peak_mib()
             ends[ended.split("\n")[0]] += 1
             if not ended.startswith(("exit", "refused")):
                 broken += 1
@@ -101,7 +112,6 @@ def main() -> int:
                 print(f"{kept} {' '.join(arguments[:1] + arguments[2:])}: {ended}", flush=True)
                 if broken >= 50:
                     break
-    peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     total = sum(ends.values())
     print(f"{total:,} logs from {len(seeds)} seeds, {broken} broken, peak {peak_mib:.0f} MiB")
     for ended, times in ends.most_common():

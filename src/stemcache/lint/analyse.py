@@ -10,6 +10,7 @@ texts, and a parent whose texts are gone is read again.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 from stemcache.lint.assumed import UNRESOLVED, assumed
@@ -125,10 +126,9 @@ class Analysis:
         self.on_row: Callable[[Row], None] | None = None
         self._options = options
         self._book = book
-        self._again = again
         self._caches: dict[tuple[str, str, int], PromptCache] = {}
         self._parents = ParentIndex(overlap=options.overlap)
-        self._known = KnownCalls(self._reread)
+        self._known = KnownCalls(partial(_reread, again))
         self._ends = Ends()
         self._scales = Scales()
         self._collector = Collector()
@@ -486,15 +486,6 @@ class Analysis:
             did_nothing=_did_nothing(judged.usage, judged.shape, judged.rule),
         )
 
-    def _reread(self, known: Known) -> Prompt | None:
-        body = self._again(known.call.place)
-        if body is None or known.call.api is None:
-            return None
-        try:
-            return prompt_of(body, known.call.api, known.rule.order)
-        except BadBodyError:
-            return None
-
     def _cache(self, rule: Rule) -> PromptCache:
         # Models of one rule differ in their figures; what they keep is apart in any case.
         key = rule.name, rule.kind, rule.minimum_tokens.likely
@@ -517,6 +508,16 @@ class _Judged:
     keys: tuple[KeyValue, ...]
     shape: Shape
     whole: bool
+
+
+def _reread(again: Callable[[Place], Mapping[str, Any] | None], known: Known) -> Prompt | None:
+    body = again(known.call.place)
+    if body is None or known.call.api is None:
+        return None
+    try:
+        return prompt_of(body, known.call.api, known.rule.order)
+    except BadBodyError:
+        return None
 
 
 def _light(call: Call) -> Call:
