@@ -105,8 +105,12 @@ def _unshared(change: Change) -> int:
     if change.kind is ChangeKind.REMOVED:
         return 0
     if change.kind in {ChangeKind.INSERTED, ChangeKind.REPLACED, ChangeKind.REORDERED}:
-        return sum(len(span.text) for span in change.after)
-    return len(change.new.encode("utf-8", "surrogatepass"))
+        return sum(_bytes(span.text) for span in change.after)
+    return _bytes(change.new)
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def climb(
@@ -167,7 +171,7 @@ def alignment(
             for i in range(len(change.after)):
                 moved[change.after_index + i] = change.before_index + i
         if change.kind in _IN_PLACE and len(change.before) == len(change.after) == 1:
-            other = len(change.new.encode("utf-8", "surrogatepass"))
+            other = _bytes(change.new)
             _, so_far = edited.get(change.after_index, (0, 0))
             edited[change.after_index] = change.before_index, so_far + other
     found = []
