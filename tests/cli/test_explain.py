@@ -15,6 +15,7 @@ from tests.lint.explain.requests import changed
 from tests.lint.logs import anthropic, chat, prose
 
 EXPLAIN = importlib.import_module("stemcache.cli.explain").explain
+CASES = Path(__file__).parents[3] / "shared" / "cases"
 OLD = anthropic(3, system=f"Now: 2026-11-30T05:14:01Z\n{prose(2_000, 7)}")
 NEW = anthropic(4, system=f"Now: 2026-11-30T05:14:31Z\n{prose(2_000, 7)}")
 
@@ -390,3 +391,43 @@ def test_the_names_of_the_json_are_documented() -> None:
     assert [
         name for name in sorted(names) if f"`{name}`" not in page and f".{name}`" not in page
     ] == []
+
+
+@pytest.mark.skipif(not CASES.exists(), reason="the request sequences are not beside this checkout")
+@pytest.mark.parametrize("api", ["anthropic", "openai"])
+def test_sequences_of_known_cause(api: str) -> None:
+    """Of each, what is explained is the cause that is known, at that place, and nothing else."""
+    expected = json.loads((CASES / "expected.json").read_text(encoding="utf-8"))
+    for name, by_api in expected.items():
+        log, cause = CASES / api / f"{name}.jsonl", by_api[api]
+        found = told(f"{log}:1", f"{log}:2")
+        causes = [
+            (one["kind"], one["b"]["pointer"], one["b"]["char"]) for one in found["differences"]
+        ]
+        causes += [(one["name"], one["pointer"], None) for one in found["refusals"]]
+        assert found["costs"] is bool(causes)
+        if cause["kind"] == "none":
+            assert causes == [], name
+            continue
+        ((kind, pointer, char),) = causes
+        assert kind == cause["kind"], name
+        assert pointer == cause.get("pointer", pointer), name
+        assert char == cause.get("char"), name
+
+
+def test_a_pause_that_another_call_bridged_is_no_reason() -> None:
+    """Against its parent all earlier calls are looked at; of two calls alone it would be one."""
+    fork = changed(anthropic(4), "messages", 6, "content", 0, "text", to="Something else.")
+    write(
+        "calls.jsonl",
+        lines(
+            recorded(anthropic(3), id="msg_1", time=100.0),
+            recorded(fork, id="msg_2", time=350.0, read=5_900),
+            recorded(anthropic(4), id="msg_3", time=600.0),
+        ),
+    )
+    alone = told("calls.jsonl:1", "calls.jsonl:3")["reading"]
+    assert ([one["label"] for one in alone["reasons"]], alone["whole_log"]) == (["expired"], False)
+    whole = told("calls.jsonl:3")["reading"]
+    assert "expired" not in [one["label"] for one in whole["reasons"]]
+    assert whole["whole_log"] is True

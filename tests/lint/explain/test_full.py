@@ -87,6 +87,28 @@ def test_a_fault_of_markers_does_not_hide_where_texts_differ() -> None:
     assert " A | [text, 4 chars] [7 chars]" in page
 
 
+def test_colour_marks_both_sides_and_moves_nothing() -> None:
+    """What is painted is the text that is there without."""
+    plain = shown(TOLD)
+    painted = shown(TOLD, paint=lambda text, style: f"<{style}>{text}</>")
+    assert "<red>[ISO time, 20 chars]</>" in painted
+    assert "<green>[ISO time, 20 chars]</>" in painted
+    for style in ("red", "green", "yellow", "bold"):
+        painted = painted.replace(f"<{style}>", "")
+    assert painted.replace("</>", "") == plain
+
+
+def test_help_is_given_for_each_rule_once() -> None:
+    """That of the first without its name."""
+    new = changed(anthropic(4, system=LATER), "tool_choice", to={"type": "any"})
+    told = explained(anthropic(3, system=SYSTEM), new)
+    page = shown(told, width=300)
+    assert [one.code for one in told.differences] == ["STM101", "STM501"]
+    assert "\nhelp: Move the ISO time" in page
+    assert "\nhelp for STM501: Keep tool_choice as it is" in page
+    assert "STM501 parameter: tool_choice was added" in page
+
+
 def test_a_huge_line_is_cut_on_both_sides() -> None:
     """To the width of the page, with the difference in view."""
     text = "y" * 400_000 + " alpha " + "z" * 400_000
