@@ -20,6 +20,7 @@ __all__ = ["main", "stemcache"]
 
 _COMMANDS = {
     "compare": "stemcache.cli.compare",
+    "explain": "stemcache.cli.explain",
     "lint": "stemcache.cli.lint",
     "model": "stemcache.cli.model",
     "record": "stemcache.cli.record",
