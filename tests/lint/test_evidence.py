@@ -226,3 +226,15 @@ def test_costs_of_findings_never_exceed_the_log() -> None:
     assert report.total.input_cost_usd is not None
     costs = sum(finding.cost_usd or 0.0 for finding in report.findings)
     assert 0 < costs < report.total.input_cost_usd
+
+
+def test_gap_beyond_what_is_promised_may_have_expired() -> None:
+    """A provider that promises half an hour at least may have dropped it after two."""
+    calls = []
+    for line, turns in enumerate((3, 4), start=1):
+        at = T0 + 2 * HOUR_S * line
+        body = chat(turns, model="gpt-5.6")
+        calls.append(call(body, line, time_s=at, answered_s=at + 1, usage=_openai(7_000, 0)))
+    report = lint(calls)
+    assert [kind for kind, _, _ in kinds(report)] == ["expired"]
+    assert "at least 30 min" in report.findings[0].message

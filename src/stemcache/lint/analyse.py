@@ -347,7 +347,7 @@ class Analysis:
             read = should
         tolerance = _tolerance(usage, rule, judged.shape.tokens)
         evidence = Evidence(
-            expired_tokens=outcome.expired_tokens,
+            expired_tokens=max(outcome.expired_tokens, outcome.doubtful_tokens),
             raced_tokens=outcome.raced_tokens,
             routed_tokens=outcome.routed_tokens,
             dropped=known is not None
@@ -383,6 +383,7 @@ class Analysis:
         lost = sum(loss.tokens for loss in losses)
         prompt_tokens = judged.shape.tokens
         self._tally.used(usage, read_tokens=read, prompt_tokens=prompt_tokens, lost_tokens=lost)
+        self._tally.near(rule.name, prompt_tokens)
         self._tally.paid(spent)
         self._collect(judged, losses, known, spent)
         self._unread.look(
@@ -572,10 +573,13 @@ def _did_nothing(usage: Usage, shape: Shape, rule: Rule) -> bool:
 
 def _timing_words(outcome: Outcome, rule: Rule) -> dict[str, str]:
     words: dict[str, str] = {"rule": rule.name}
-    if outcome.expired_gap_s is not None:
-        words["gap"] = _duration(outcome.expired_gap_s)
+    gap_s = outcome.read_gap_s if outcome.expired_gap_s is None else outcome.expired_gap_s
+    if gap_s is not None:
+        words["gap"] = _duration(gap_s)
     if outcome.expired_ttl:
         words["ttl"] = outcome.expired_ttl
+    elif outcome.doubtful_tokens and rule.ttls:
+        words["ttl"] = f"at least {_duration(rule.ttls[0].low_s)}"
     if rule.routing_fields:
         words["routing"] = rule.routing_fields[0].removeprefix("header:").lstrip("/")
     return words

@@ -53,8 +53,8 @@ def remarks(
             f"{found.trifling_tokens:,} tokens"
         )
     for rule in rules:
-        if rule.minimum_tokens.contested:
-            low, high = rule.minimum_tokens.low, rule.minimum_tokens.high
+        low, high = rule.minimum_tokens.low, rule.minimum_tokens.high
+        if low < high and tally.shortest.get(rule.name, high) < high:
             said.append(
                 f"{rule.name}: sources give {low:,} to {high:,} tokens as the minimum; "
                 f"{rule.minimum_tokens.likely:,} is used"

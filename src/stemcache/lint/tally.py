@@ -27,6 +27,8 @@ class Tally:
         """Calls whose read tokens were not reported."""
         self.skipped: Counter[str] = Counter()
         self.rules: Counter[str] = Counter()
+        self.shortest: dict[str, int] = {}
+        """Tokens of the shortest prompt under each rule."""
         self.fidelities: Counter[str] = Counter()
         self.prompt_tokens = 0
         self.input_cost_usd = 0.0
@@ -72,6 +74,10 @@ class Tally:
         self._written += usage.written_tokens or 0
         self._output += usage.output_tokens or 0
         self._lost += lost_tokens
+
+    def near(self, rule: str, prompt_tokens: int) -> None:
+        """How short prompts are under a rule: a minimum that sources contest may matter."""
+        self.shortest[rule] = min(prompt_tokens, self.shortest.get(rule, prompt_tokens))
 
     def paid(self, spent: Spend) -> None:
         """What one call cost."""
