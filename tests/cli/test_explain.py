@@ -10,9 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from stemcache.errors import StemcacheError
+from stemcache.trace.calls.open import open_calls
 from tests.cli.trace_runs import Run
 from tests.lint.explain.requests import changed
 from tests.lint.logs import anthropic, chat, prose
+from tests.trace.calls.samples import LOGS
 
 EXPLAIN = importlib.import_module("stemcache.cli.explain").explain
 CASES = Path(__file__).parents[3] / "shared" / "cases"
@@ -405,7 +407,7 @@ def test_sequences_of_known_cause(api: str) -> None:
             (one["kind"], one["b"]["pointer"], one["b"]["char"]) for one in found["differences"]
         ]
         causes += [(one["name"], one["pointer"], None) for one in found["refusals"]]
-        assert found["costs"] is bool(causes)
+        assert found["costs"] is (cause["kind"] not in {"none", "below-minimum"})
         if cause["kind"] == "none":
             assert causes == [], name
             continue
@@ -431,3 +433,22 @@ def test_a_pause_that_another_call_bridged_is_no_reason() -> None:
     whole = told("calls.jsonl:3")["reading"]
     assert "expired" not in [one["label"] for one in whole["reasons"]]
     assert whole["whole_log"] is True
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_every_format_that_lint_reads_can_be_explained(name: str) -> None:
+    """A call against itself differs in nothing; one without a body is refused with a reason."""
+    write("calls.log", LOGS[name])
+    with open_calls(["calls.log"]) as log:
+        calls = list(log)
+    for call in calls:
+        place = f"calls.log:{call.place.line}"
+        if call.body is None:
+            assert "has no request body" in explain(place, place).err
+            continue
+        found = told(place, place)
+        assert [one["kind"] for one in found["differences"]] in ([], ["below-minimum"])
+        assert found["uncosted"] == []
+        if call.id is not None:
+            assert told(f"calls.log#{call.id}", place)["a"]["line"] == call.place.line
+    assert explain(f"calls.log:{calls[-1].place.line}").code in {0, 2}

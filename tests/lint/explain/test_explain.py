@@ -191,7 +191,12 @@ def test_reported_figures_are_taken_over() -> None:
         ({}, {"failed": True}, "the second request failed"),
         ({"scope": "x"}, {}, "different credentials"),
         ({"time_s": 2.0}, {"time_s": 1.0}, "sent after the second"),
-        ({"fidelity": Fidelity.RECONSTRUCTED}, {}, "is reconstructed"),
+        ({"fidelity": Fidelity.RECONSTRUCTED}, {}, "a.json:1 is reconstructed"),
+        (
+            {"fidelity": Fidelity.UNORDERED},
+            {"fidelity": Fidelity.UNORDERED},
+            "both are unordered",
+        ),
         ({"fidelity": Fidelity.UNORDERED}, {}, "the order of keys is not known"),
     ],
 )

@@ -47,6 +47,7 @@ def test_below_the_minimum_nothing_is_kept() -> None:
     }
     told = explained(body, body)
     assert told.differences[0].kind == "below-minimum"
+    assert not told.costs
     assert told.cache.markers[0].note.endswith("below the minimum, so that A left nothing")
 
 

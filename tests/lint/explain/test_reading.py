@@ -74,3 +74,5 @@ def test_reading_more_than_this_request_left_is_no_fault() -> None:
     assert told.reading.reported_tokens == 5_000
     assert told.reading.reasons == ()
     assert told.lost_tokens == 0
+    told = explained(anthropic(3, system="a"), anthropic(3, system="b"), new_call={"usage": usage})
+    assert "more than A left, so other calls left it" in shown(told, width=200)

@@ -39,6 +39,7 @@ from stemcache.lint.refusals import refusals
 from stemcache.lint.say import extended_cause, key_cause, refusal_cause
 from stemcache.lint.scale import Scales
 from stemcache.provider.book import Book
+from stemcache.trace.calls.call import Call
 from stemcache.trace.divergence.change import Change, ChangeKind
 from stemcache.wire.section import Section
 
@@ -368,11 +369,17 @@ def _remarks(old: Judged, new: Judged) -> Iterator[str]:
     early, late = old.call.time_s, new.call.time_s
     if early is not None and late is not None and early > late:
         yield "the first request was sent after the second; swap them to explain the later one"
-    for one in (old, new):
-        if not one.call.fidelity.keeps_parameters:
+    yield from _of_fidelity(old.call, new.call)
+
+
+def _of_fidelity(old: Call, new: Call) -> Iterator[str]:
+    for fidelity in dict.fromkeys((old.fidelity, new.fidelity)):
+        both = old.fidelity is new.fidelity
+        which = "both are" if both else f"{(old if fidelity is old.fidelity else new).place} is"
+        if not fidelity.keeps_parameters:
             yield (
-                f"{one.call.place} is {one.call.fidelity.value}: tools, markers and parameters may "
-                "be missing from it"
+                f"{which} {fidelity.value}: tools, markers and parameters may be missing, so all "
+                "that both share is taken to be readable"
             )
-        elif not one.call.fidelity.keeps_key_order:
-            yield f"{one.call.place} is {one.call.fidelity.value}: the order of keys is not known"
+        elif not fidelity.keeps_key_order:
+            yield f"{which} {fidelity.value}: the order of keys is not known"

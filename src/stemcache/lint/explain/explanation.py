@@ -237,5 +237,10 @@ class Explanation:
 
     @property
     def costs(self) -> bool:
-        """Whether anything that differs costs, or makes the API refuse."""
-        return bool(self.refusals) or self.lost_tokens > 0
+        """Whether anything costs that could be mended, or makes the API refuse.
+
+        A prompt that is too short to be kept is no fault by itself.
+        """
+        return bool(self.refusals) or any(
+            one.lost_tokens and one.kind != "below-minimum" for one in self.differences
+        )

@@ -20,11 +20,9 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from textwrap import wrap
 
-from rich.cells import cell_len
-
+from stemcache.lint.explain.drawing import masked, shown
 from stemcache.lint.explain.explanation import (
     Difference,
-    Excerpt,
     Explanation,
     Keyed,
     Marked,
@@ -42,9 +40,9 @@ Paint = Callable[[str, str], str]
 _GUTTER = "   "
 _NARROWEST = 40
 _LONGEST_FILE = 1024
-_LONGEST_WINDOW = 160
 _MOST_FURTHER = 8
 _MOST_HELPS = 3
+_NOTICEABLE_TOKENS = 256
 _SPELT = {
     "white-space": "white space between tokens",
     "escapes": "escapes in strings",
@@ -159,17 +157,9 @@ class _Page:
         if view is None or not (view.shape or view.excerpt or view.text):
             yield f" {label} | nothing"
             return
-        if self._show_text and view.excerpt is not None:
-            before, text, after, mark = _shown(view.excerpt, self._width - 5)
-        elif self._show_text and view.text:
-            before, text, after = "", visible(view.text, most_characters=_LONGEST_WINDOW), ""
-            mark = 0, cell_len(text)
-        else:
-            before, text, after, mark = _masked(view)
-        yield f" {label} | {before}{self._paint(text, style)}{after}"
-        start = cell_len(before) + mark[0]
-        carets = "^" * max(mark[1] - mark[0], 1)
-        yield f"{_GUTTER}| {' ' * start}{self._paint(carets, style)}"
+        drawn = shown(view, self._width - 5) if self._show_text else masked(view)
+        yield f" {label} | {drawn.before}{self._paint(drawn.text, style)}{drawn.after}"
+        yield f"{_GUTTER}| {' ' * drawn.start_cell}{self._paint('^' * drawn.cells, style)}"
 
     def _further(self) -> Iterator[str]:
         costing = self._told.differences[1:]
@@ -226,6 +216,8 @@ class _Page:
             text += "; what it did read is not recorded"
         else:
             text += f"; reported are {reading.reported_tokens:,}"
+            if reading.reported_tokens > reading.predicted_tokens + _NOTICEABLE_TOKENS:
+                text += ", more than A left, so other calls left it"
         text += f". Both share {about}{reading.shared_tokens:,}."
         if reading.appended_blocks and (told.differences or told.uncosted):
             blocks = count_of(reading.appended_blocks, "block")
@@ -314,56 +306,6 @@ def _place(view: View, of: View | None = None) -> str:
     pointer = visible(view.pointer) or "/"
     char = "" if view.char is None else f" char {view.char}"
     return f"{spot}  {pointer}{char}"
-
-
-def _masked(view: View) -> tuple[str, str, str, tuple[int, int]]:
-    shape = f"[{visible(view.shape)}]" if view.shape else "[nothing]"
-    mark = 0, cell_len(shape)
-    excerpt = view.excerpt
-    if excerpt is None:
-        return "", shape, "", mark
-    before = f"[{count_of(excerpt.before_chars, 'char')}] " if excerpt.before_chars else ""
-    after = f" [{count_of(excerpt.after_chars, 'char')}]" if excerpt.after_chars else ""
-    return before, shape, after, mark
-
-
-def _shown(excerpt: Excerpt, room: int) -> tuple[str, str, str, tuple[int, int]]:
-    """The text on one line, the window whole where it fits, and the cells that differ in it."""
-    most = max(8, min(_LONGEST_WINDOW, room * 2 // 3))
-    start, end = excerpt.exact_start, excerpt.exact_end
-    if len(excerpt.text) <= most:
-        text = "".join(map(_one, excerpt.text))
-        mark = _cells(excerpt.text[:start]), _cells(excerpt.text[:end])
-    else:
-        shown = excerpt.text[start : start + most - 1]
-        text = "".join(map(_one, shown)) + "…"
-        mark = 0, min(_cells(excerpt.text[start:end][: most - 1]), cell_len(text))
-    left = max(0, room - cell_len(text))
-    before = _fitted(excerpt.before, left // 2, end=True, more=excerpt.before_chars)
-    after = _fitted(excerpt.after, left - cell_len(before), end=False, more=excerpt.after_chars)
-    return before, text, after, mark
-
-
-def _fitted(text: str, cells: int, *, end: bool, more: int) -> str:
-    """As much of the end, or the beginning, of a text as fits, with a mark where it goes on."""
-    shown: list[str] = []
-    left = cells - 1
-    for char in reversed(text) if end else text:
-        one = _one(char)
-        left -= cell_len(one)
-        if left < 0:
-            break
-        shown.append(one)
-    mark = "…" if len(shown) < more and cells > 0 else ""
-    return mark + "".join(reversed(shown)) if end else "".join(shown) + mark
-
-
-def _one(char: str) -> str:
-    return visible(char)
-
-
-def _cells(text: str) -> int:
-    return sum(cell_len(_one(char)) for char in text)
 
 
 def _growth(told: Explanation) -> str:

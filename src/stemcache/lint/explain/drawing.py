@@ -1,0 +1,97 @@
+"""One side of a difference on one line, and where below it the carets stand.
+
+```
+masked   [14 chars] [ISO time, 20 chars] [44,687 chars]
+                    ^^^^^^^^^^^^^^^^^^^^
+text     …time: 2026-11-30T05:14:31Z…
+                                 ^
+```
+Carets are counted in cells, so that they stand right below wide characters and escapes.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+
+from stemcache.lint.explain.explanation import Excerpt, View
+from stemcache.lint.figures import count_of
+from stemcache.lint.visible import visible
+
+__all__ = ["Drawn", "masked", "shown"]
+
+_LONGEST_WINDOW = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A line in three parts, of which the middle one differs."""
+
+    before: str
+    text: str
+    after: str
+    start_cell: int
+    """Where the carets begin, from the line's own beginning."""
+    cells: int
+    """How many carets there are, one at least."""
+
+
+def masked(view: View) -> Drawn:
+    """Class and length of what differs, and the length of what stands around it."""
+    shape = f"[{visible(view.shape)}]" if view.shape else "[nothing]"
+    excerpt = view.excerpt
+    before = after = ""
+    if excerpt is not None and excerpt.before_chars:
+        before = f"[{count_of(excerpt.before_chars, 'char')}] "
+    if excerpt is not None and excerpt.after_chars:
+        after = f" [{count_of(excerpt.after_chars, 'char')}]"
+    return Drawn(before, shape, after, cell_len(before), cell_len(shape))
+
+
+def shown(view: View, room: int) -> Drawn:
+    """The text in so many cells, the part that differs whole where it fits. O(room)."""
+    if view.excerpt is not None:
+        return _excerpt(view.excerpt, room)
+    if not view.text:
+        return masked(view)
+    text = visible(view.text, most_characters=_LONGEST_WINDOW)
+    return Drawn("", text, "", 0, cell_len(text))
+
+
+def _excerpt(excerpt: Excerpt, room: int) -> Drawn:
+    most = max(8, min(_LONGEST_WINDOW, room * 2 // 3))
+    start, end = excerpt.exact_start, excerpt.exact_end
+    if len(excerpt.text) <= most:
+        text = "".join(map(visible, excerpt.text))
+        low, high = _cells(excerpt.text[:start]), _cells(excerpt.text[:end])
+    else:
+        piece = excerpt.text[start : start + most - 1]
+        text = "".join(map(visible, piece)) + "…"
+        low, high = 0, _cells(piece[: end - start])
+    left = max(0, room - cell_len(text))
+    ahead = _fitting(reversed(excerpt.before), left // 2)
+    before = _more(len(ahead), excerpt.before_chars) + "".join(reversed(ahead))
+    behind = _fitting(excerpt.after, left - cell_len(before))
+    after = "".join(behind) + _more(len(behind), excerpt.after_chars)
+    return Drawn(before, text, after, cell_len(before) + low, max(high - low, 1))
+
+
+def _fitting(text: Iterable[str], cells: int) -> list[str]:
+    """Its first characters as they are shown, as many as fit with a mark beside them."""
+    found: list[str] = []
+    left = cells - 1
+    for char in text:
+        one = visible(char)
+        left -= cell_len(one)
+        if left < 0:
+            break
+        found.append(one)
+    return found
+
+
+def _more(fitting: int, chars: int) -> str:
+    return "…" if fitting < chars else ""
+
+
+def _cells(text: str) -> int:
+    return sum(cell_len(visible(char)) for char in text)
