@@ -24,8 +24,8 @@ _COLORS = {"red": "red", "green": "green", "yellow": "yellow", "bold": None}
 
 
 @click.command()
-@click.argument("a", metavar="A")
-@click.argument("b", metavar="[B]", required=False)
+@click.argument("a", metavar="A", type=click.Path())
+@click.argument("b", metavar="[B]", required=False, type=click.Path())
 @click.option(
     "--log",
     "logs",
@@ -91,7 +91,7 @@ def explain(
       stemcache explain calls.jsonl:41 calls.jsonl:42 --show-text
       stemcache explain calls.jsonl:42                    # against its parent, as lint pairs them
       stemcache explain msg_01A msg_01B --log calls.jsonl
-      pbpaste | stemcache explain first.json - --provider anthropic
+      jq .request call.json | stemcache explain first.json - --provider anthropic
 
     Shows the first difference in the order in which the provider reads a prompt, what is lost
     behind it by the provider's rule, what else differs, and what to change. Differences of JSON
