@@ -135,11 +135,11 @@ def _finding(
     first = best[0]
     cause = first.cause
     cost_usd = None if group.unpriced and not group.cost_usd else group.cost_usd
-    share: float | None = None
+    share = group.lost_tokens / prompt_tokens if prompt_tokens else None
     if cost_usd is not None and input_cost_usd:
-        share = cost_usd / input_cost_usd
-    elif prompt_tokens:
-        share = group.lost_tokens / prompt_tokens
+        of_spend = cost_usd / input_cost_usd
+        # What has no price in part is worth no less than the tokens that were lost to it.
+        share = max(of_spend, share or 0.0) if group.unpriced else of_spend
     return Finding(
         code=cause.rule.code,
         name=cause.rule.name,
