@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
+from click.shell_completion import CompletionItem
 from rich.console import Console
 
 from stemcache.cli.lint_progress import reading
@@ -23,9 +24,15 @@ __all__ = ["explain"]
 _COLORS = {"red": "red", "green": "green", "yellow": "yellow", "bold": None}
 
 
+def _complete_files(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    return [CompletionItem(incomplete, type="file")]
+
+
 @click.command()
-@click.argument("a", metavar="A", type=click.Path())
-@click.argument("b", metavar="[B]", required=False, type=click.Path())
+@click.argument("a", metavar="A", shell_complete=_complete_files)
+@click.argument("b", metavar="[B]", required=False, shell_complete=_complete_files)
 @click.option(
     "--log",
     "logs",
