@@ -118,7 +118,9 @@ _ANTHROPIC = {
     "fan-out": Truth(kind=None),
     "ttl-order": Truth(kind="ttl-order", cause=r"ttl"),
     "below-minimum": Truth(
-        kind="below-minimum", cause=r"minimum|too.?short|below|short.prefix", place=_SYSTEM
+        kind="below-minimum",
+        cause=r"minimum|too.?short|below|short.prefix|caches from \d",
+        place=_SYSTEM,
     ),
     "no-marker": Truth(kind="no-marker", cause=rf"no[- ](explicit )?(cache )?({_MARKER})"),
     "benign": Truth(kind=None),

@@ -62,6 +62,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--peers", type=Path, help="virtual environment with the other linters")
     parser.add_argument("--pairs", type=Path, help="write the pairs there, and ask nobody")
+    parser.add_argument("--linters", default="", help="renew only these columns; commas between")
     parser.add_argument("--only", default="", help="pairs whose name has this; writes no results")
     asked = parser.parse_args()
     if asked.pairs is not None:
@@ -69,20 +70,25 @@ def main() -> None:
         for case in CASES:
             one_a_line(asked.pairs / f"{case.id}.jsonl", case.make())
         return
-    linters: list[Linter] = [Stemcache()]
+    chosen = set(asked.linters.split(",")) if asked.linters else None
+    linters: list[Linter] = [Stemcache()] if chosen is None or "stemcache" in chosen else []
     versions = {"stemcache": __version__}
     if asked.peers is not None:
         environment = Environment(asked.peers.resolve())
-        versions |= {kind.name: environment.version(kind.name) for kind in PEERS}
-        linters += [kind(environment) for kind in PEERS]
+        kinds = [kind for kind in PEERS if chosen is None or kind.name in chosen]
+        versions |= {kind.name: environment.version(kind.name) for kind in kinds}
+        linters += [kind(environment) for kind in kinds]
     columns = {linter.name: _column(linter, asked.only) for linter in linters}
     if asked.only:
         print(json.dumps(columns, indent=1))
-    elif asked.peers is not None:
+    elif asked.peers is not None or chosen is not None:
         cases = [
             {"id": case.id, "form": case.form, "title": case.title, "kind": case.truth.kind}
             for case in CASES
         ]
+        if chosen is not None:
+            kept = json.loads(RESULTS.read_text(encoding="utf-8"))
+            versions, columns = kept["versions"] | versions, kept["said"] | columns
         report = {"machine": machine(), "versions": versions, "cases": cases, "said": columns}
         RESULTS.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 

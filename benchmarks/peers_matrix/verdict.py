@@ -9,7 +9,7 @@ alarms ─► none ······················ right where noth
 ```
 Only words that a tool says by itself count: excerpts of the prompt and advice that is given for
 every change of a section are left out by the adapters. What a tool calls information (a note, a low
-severity) is no false alarm, but counts where it names the cause.
+severity) is no false alarm, but counts where something is wrong.
 """
 
 import re
@@ -81,9 +81,9 @@ def grade(answer: Answer, truth: Truth, clean: Answer) -> Grade:
         return Grade.NAMED
     if _says(truth.place, own):
         return Grade.PLACED
-    if any(not alarm.note for alarm in own):
+    if own:
         return Grade.SEEN
-    return Grade.SAME if any(not alarm.note for alarm in answer.alarms) else Grade.MISSED
+    return Grade.SAME if answer.alarms else Grade.MISSED
 
 
 def _says(expression: str, alarms: Sequence[Alarm]) -> bool:
