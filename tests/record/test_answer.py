@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from stemcache.record.answer import reduced, reduced_body
-from stemcache.record.events import sse_data
 
 
 def sse(*events: object) -> bytes:
@@ -152,12 +151,3 @@ def test_large_answers_cost_no_more_than_their_length(body: bytes, kind: str) ->
     assert found is not None
     assert (found["id"], found["usage"]) == ("c", {"prompt_tokens": 7})
     assert peak_bytes < 3 * len(body)
-
-
-def test_lines_that_are_longer_than_a_part_are_whole() -> None:
-    """However an event is long."""
-    text = "x" * 700_000
-    body = sse({"id": "c", "a": text}, {"b": text, "usage": {"prompt_tokens": 7}})
-    assert [len(data) for data in sse_data(body)] == [700_020, 700_040]
-    assert list(sse_data(b"\xef\xbb\xbfdata: a\r\ndata: b\r\rdata:c")) == [b"a\nb", b"c"]
-    assert list(sse_data(b"")) == []

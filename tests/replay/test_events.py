@@ -4,8 +4,8 @@ import pytest
 
 from stemcache.replay.events import NOTHING, READERS, EventError, Said, error_message
 from stemcache.replay.outcome import Usage
-from stemcache.replay.sse import SseEvent
 from stemcache.replay.target import Api
+from stemcache.wire.sse import SseEvent
 
 
 def said(api: Api, value: object) -> Said:

@@ -13,10 +13,11 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from stemcache.record.events import eventstream_events, sse_data
+from stemcache.record.events import eventstream_events
 from stemcache.record.lenient_json import dumped, parsed
 from stemcache.trace.calls.answer import answer_of
 from stemcache.trace.calls.stream import merged_events
+from stemcache.wire.sse import sse_data
 
 __all__ = ["reduced", "reduced_body"]
 

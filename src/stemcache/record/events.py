@@ -1,8 +1,7 @@
-"""A recorded stream taken apart into its events: server-sent ones, or those of Amazon's framing.
+"""A recorded stream: whether its events came to an end, and the events of Amazon's framing.
 
 ```
-SSE           data: {…} ⏎ ⏎                         ──► the data of each event
-eventstream   total ‖ headers ‖ crc ‖ {…} ‖ crc      ──► {"<event type>": {…}} of each message
+total ‖ headers ‖ crc ‖ {…} ‖ crc      ──► {"<event type>": {…}} of each message
 ```
 Whole bodies, not parts of them: this runs once a call is over. Linear in the body's length.
 """
@@ -15,14 +14,13 @@ from typing import Any
 
 from stemcache.record.lenient_json import parsed
 
-__all__ = ["eventstream_events", "is_ended", "sse_data"]
+__all__ = ["eventstream_events", "is_ended"]
 
 _PRELUDE = struct.Struct(">III")
 _STRING = 7
 _SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
 """Bytes of a header's value by its type; 6 and 7 say theirs themselves."""
 _LARGEST_MESSAGE = 16 * 2**20
-_PART_BYTES = 2**18
 
 _LAST = (b"[DONE]", b'"message_stop"', b"event: response.completed", b"event: response.incomplete")
 _LAST_BEGINS_BYTES = 256
@@ -34,37 +32,6 @@ def is_ended(body: bytes) -> bool:
     start = max(whole.rfind(b"\n\n"), whole.rfind(b"\r\n\r\n"), 0)
     last = whole[start : start + _LAST_BEGINS_BYTES]
     return len(body) > len(whole) and any(word in last for word in _LAST)
-
-
-def sse_data(body: bytes) -> Iterator[bytes]:
-    """The data of each event, several lines of it joined. A last event may lack its empty line."""
-    if b"\r" in body:
-        body = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    lines: list[bytes] = []
-    for line in _lines(body.removeprefix(b"\xef\xbb\xbf")):
-        if line.startswith(b"data:"):
-            lines.append(line[5:].removeprefix(b" "))
-        elif not line and lines:
-            yield b"\n".join(lines)
-            lines = []
-    if lines:
-        yield b"\n".join(lines)
-
-
-def _lines(body: bytes) -> Iterator[bytes]:
-    """Without their ends; a part of the body at a time, which may be nothing but empty lines."""
-    begun: list[bytes] = []
-    """Of a line whose end is not here yet; joined once, for a line may be the whole body."""
-    for start in range(0, len(body), _PART_BYTES):
-        part = body[start : start + _PART_BYTES]
-        if b"\n" not in part:
-            begun.append(part)
-            continue
-        first, *lines, last = part.split(b"\n")
-        yield b"".join([*begun, first])
-        yield from lines
-        begun = [last]
-    yield b"".join(begun)
 
 
 def eventstream_events(body: bytes) -> Iterator[dict[str, Any]]:

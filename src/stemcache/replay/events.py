@@ -12,8 +12,8 @@ from typing import TypeVar
 import msgspec
 
 from stemcache.replay.outcome import Usage
-from stemcache.replay.sse import SseEvent
 from stemcache.replay.target import Api
+from stemcache.wire.sse import SseEvent
 
 __all__ = ["NOTHING", "READERS", "EventError", "Said", "error_message"]
 

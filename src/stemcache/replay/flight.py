@@ -10,7 +10,7 @@ from stemcache.replay.events import EventError, Said, error_message
 from stemcache.replay.outcome import Outcome, Usage
 from stemcache.replay.quote import opening_of, quoted
 from stemcache.replay.selection import Planned
-from stemcache.replay.sse import SseError, SseEvent, SseParser
+from stemcache.wire.sse import SseError, SseEvent, SseParser
 
 __all__ = ["Flight"]
 

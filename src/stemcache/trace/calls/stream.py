@@ -1,14 +1,14 @@
 """The events of a streamed answer, put together into the object that a plain call would have given.
 
-Usage is merged field by field, the last word winning: Anthropic's first event has the input and
-its later ones the output so far, OpenAI and Gemini send it once or cumulatively. Nothing is added
-up. Texts are collected in lists and joined once, so a long stream costs no more than its length.
+Texts are collected in lists and joined once, so a long stream costs no more than its length.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from stemcache.trace.calls.fields import items_of, json_of, mapping_of, nested, text_of
+from stemcache.wire.sse import sse_data
+from stemcache.wire.usage_stream import StreamUsage
 
 __all__ = ["events_of_text", "is_event_text", "merged_events"]
 
@@ -24,23 +24,11 @@ def is_event_text(text: str) -> bool:
 
 def events_of_text(text: str) -> list[Any]:
     """The decoded data of server-sent events. What is no JSON, such as `[DONE]`, is passed over."""
-    events: list[Any] = []
-    data: list[str] = []
-    for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
-        if line.startswith("data:"):
-            data.append(line[5:].removeprefix(" "))
-        elif not line and data:
-            _add(events, data)
-    if data:
-        _add(events, data)
-    return events
-
-
-def _add(events: list[Any], data: list[str]) -> None:
-    event = json_of("\n".join(data))
-    data.clear()
-    if isinstance(event, dict):
-        events.append(event)
+    found = (
+        json_of(data.decode("utf-8", "surrogatepass"))
+        for data in sse_data(text.encode("utf-8", "surrogatepass"))
+    )
+    return [event for event in found if isinstance(event, dict)]
 
 
 def merged_events(events: Sequence[Any]) -> Mapping[str, Any] | None:
@@ -69,7 +57,7 @@ class _Stream:
 
     def __init__(self) -> None:
         self._fields: dict[str, Any] = {}
-        self._usage: dict[str, Any] = {}
+        self._usage = StreamUsage()
         self._blocks: dict[int, dict[str, Any]] = {}
         self._texts: dict[tuple[int, str], list[str]] = {}
         self._message: dict[str, Any] | None = None
@@ -79,6 +67,7 @@ class _Stream:
         self._final: Mapping[str, Any] | None = None
 
     def add(self, event: Mapping[str, Any]) -> None:
+        self._usage.add(event)
         kind = text_of(event.get("type"))
         if kind == "message_start":
             self._keep(mapping_of(event.get("message")))
@@ -101,7 +90,7 @@ class _Stream:
             if self._parts is None:
                 self._parts = []
             self._parts.extend(items_of(nested(candidate, "content", "parts")))
-        elif "contentBlockStart" in event or "contentBlockDelta" in event or "metadata" in event:
+        elif "contentBlockStart" in event or "contentBlockDelta" in event:
             self._converse(event)
 
     def _keep(self, event: Mapping[str, Any]) -> None:
@@ -116,10 +105,6 @@ class _Stream:
         ):
             if event.get(name) is not None:
                 self._fields[name] = event[name]
-        for name in ("usage", "usageMetadata"):
-            for key, value in mapping_of(event.get(name)).items():
-                if value is not None:
-                    self._usage[key] = value
 
     def _start(self, index: object, block: object) -> None:
         if isinstance(index, int) and isinstance(block, dict):
@@ -159,7 +144,6 @@ class _Stream:
                 self._texts.setdefault((index, "arguments"), []).append(piece)
 
     def _converse(self, event: Mapping[str, Any]) -> None:
-        self._keep(mapping_of(event.get("metadata")))
         start = mapping_of(event.get("contentBlockStart"))
         if start:
             self._start(start.get("contentBlockIndex"), dict(mapping_of(start.get("start"))))
@@ -170,8 +154,8 @@ class _Stream:
         if self._final is not None and self._final:
             return self._final
         body = dict(self._fields)
-        if self._usage:
-            body["usage"] = self._usage
+        if self._usage.reported:
+            body["usage"] = self._usage.reported
         if self._blocks:
             body["content"] = [self._block(index) for index in sorted(self._blocks)]
         elif self._message is not None:

@@ -2,7 +2,7 @@ from random import Random
 
 import pytest
 
-from stemcache.replay.sse import SseError, SseEvent, SseParser
+from stemcache.wire.sse import SseError, SseEvent, SseParser, sse_data
 
 
 def parsed(*parts: bytes, finish: bool = True) -> list[tuple[bytes, bytes]]:
@@ -33,6 +33,7 @@ def test_comments_other_fields_and_empty_events_say_nothing() -> None:
 def test_a_byte_order_mark_at_the_beginning_is_skipped() -> None:
     """And only there."""
     assert parsed(b"\xef\xbb", b"\xbfdata: a\n\n\xef\xbb\xbfdata: b\n\n") == [(b"", b"a")]
+    assert parsed(b"\xef\xbb\xbfdata: a") == [(b"", b"a")]
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
@@ -81,3 +82,19 @@ def test_the_bound_is_for_one_event_not_for_the_stream() -> None:
     parser = SseParser(max_event_bytes=100)
     for _ in range(1000):
         assert parser.feed(b"data: hello\n\n") == [SseEvent(b"", b"hello")]
+
+
+def test_a_whole_body_gives_the_data_of_its_events() -> None:
+    """However long an event is, whatever ends its lines, and of none there is nothing."""
+    long = b"x" * 700_000
+    assert list(sse_data(b"data: " + long + b"\n\ndata: b" + long + b"\n\n")) == [long, b"b" + long]
+    assert list(sse_data(b"\xef\xbb\xbfdata: a\r\ndata: b\r\rdata:c")) == [b"a\nb", b"c"]
+    assert list(sse_data(b"")) == []
+
+
+@pytest.mark.parametrize(
+    "body", [b"data", b"data: " + b"x" * 99, b"data\n" * 3, b"data:\n" * 200_000, b"x" * 300_000]
+)
+def test_a_whole_body_is_never_too_large(body: bytes) -> None:
+    """Its bound is its own length, which what is kept of it cannot pass."""
+    assert len(list(sse_data(body))) <= 1

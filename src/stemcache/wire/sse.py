@@ -9,12 +9,14 @@ data:  "…"}                ⏎      data lines are joined by LF; a line that b
 ```
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["SseError", "SseEvent", "SseParser"]
+__all__ = ["SseError", "SseEvent", "SseParser", "sse_data"]
 
 _MARK = b"\xef\xbb\xbf"
 """A byte order mark, which may stand at the very beginning."""
+_PART_BYTES = 2**18
 
 
 class SseError(Exception):
@@ -74,8 +76,9 @@ class SseParser:
         """The last event of a stream that ended well but without an empty line."""
         events: list[SseEvent] = []
         if self._line:
-            self._field(bytes(self._line))
+            line = bytes(self._line)
             self._line.clear()
+            self._field(line if self._begun else line.removeprefix(_MARK))
         self._end(events)
         return events
 
@@ -99,3 +102,16 @@ class SseParser:
     def _check(self) -> None:
         if len(self._line) + self._data_bytes > self._max_event_bytes:
             raise SseError(f"an event of the stream is larger than {self._max_event_bytes} bytes")
+
+
+def sse_data(body: bytes) -> Iterator[bytes]:
+    """The data of each event of a whole body, whose last event may lack its empty line.
+
+    Linear; beside the body it keeps one part of it, which may be nothing but empty lines.
+    """
+    parser = SseParser(max_event_bytes=len(body))
+    for start in range(0, len(body), _PART_BYTES):
+        for event in parser.feed(body[start : start + _PART_BYTES]):
+            yield event.data
+    for event in parser.finish():
+        yield event.data
