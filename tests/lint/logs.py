@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from stemcache.lint.analyse import Row, analyse
+from stemcache.lint.analyse import analyse
 from stemcache.lint.finding import Finding, Report
+from stemcache.lint.log import Row
 from stemcache.lint.options import Options
 from stemcache.trace.calls.call import Call, Fidelity, Place
 from stemcache.wire.api import api_of

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stemcache.lint.analyse import Row, analyse
+from stemcache.lint.analyse import analyse
 from stemcache.lint.finding import Finding, Report
+from stemcache.lint.log import Row
 from stemcache.lint.options import Options
 from stemcache.trace.calls.call import Call, Fidelity, Place
 from tests.lint.logs import TODAY, MemoryLog, anthropic, call, chat, lint, prose, tool

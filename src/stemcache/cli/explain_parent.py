@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 from stemcache.cli.explain_requests import ReadAs, Reference, missing, read_requests, with_text
 from stemcache.errors import UsageError
-from stemcache.lint.analyse import Analysis, Row
+from stemcache.lint.analyse import Analysis
 from stemcache.lint.explain.request import Request
+from stemcache.lint.log import Row
 from stemcache.lint.options import Options
 from stemcache.lint.time_order import in_time_order
 from stemcache.provider.book import Book

@@ -27,7 +27,7 @@ from stemcache.lint.show import show
 from stemcache.replay.save import check_writable, write_bytes
 
 if TYPE_CHECKING:
-    from stemcache.lint.analyse import Row
+    from stemcache.lint.log import Row
 
 __all__ = ["lint"]
 

@@ -1,6 +1,5 @@
 """Occurrences of causes to findings: one a cause, counted, with its three costliest places."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from heapq import heappush, heappushpop
@@ -8,6 +7,7 @@ from itertools import count
 
 from stemcache.lint.cause import Cause
 from stemcache.lint.finding import Example, Finding, Location, Severity
+from stemcache.lint.helped import helped
 from stemcache.trace.calls.call import Call, Place
 
 __all__ = ["Collector", "Found", "Occurrence"]
@@ -119,11 +119,6 @@ def _is_trifle(finding: Finding) -> bool:
     )
 
 
-class _Fields(dict[str, str]):
-    def __missing__(self, key: str) -> str:
-        return f"the {key}"
-
-
 def _finding(
     key: tuple[str, ...],
     group: _Group,
@@ -150,17 +145,13 @@ def _finding(
         count=group.count,
         lost_tokens=group.lost_tokens,
         cost_usd=cost_usd,
-        help=cause.rule.help.format_map(_Fields(_words(cause))),
+        help=helped(cause),
         examples=tuple(map(_example, best)),
         route=first.call.route,
         rule=first.rule,
         share=share,
         fingerprint=blake2b("\0".join(key).encode(errors="replace"), digest_size=8).hexdigest(),
     )
-
-
-def _words(cause: Cause) -> Mapping[str, str]:
-    return {"pointer": cause.pointer, "kind": cause.kind, **dict(cause.fields)}
 
 
 def _severity(cause: Cause, share: float | None, warning_share: float) -> Severity:

@@ -2,7 +2,7 @@
 
 import json
 
-from stemcache.lint.analyse import Row
+from stemcache.lint.log import Row
 from stemcache.lint.visible import encodable
 
 __all__ = ["row_line"]

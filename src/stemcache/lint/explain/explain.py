@@ -10,8 +10,8 @@ Request, Request ─► Judged, Judged ─► Case ─► steps, ladder ─► l
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from stemcache.lint.analyse import Row
 from stemcache.lint.cause import Cause, Pair
+from stemcache.lint.explain.compared import case_of, grown, judged_of
 from stemcache.lint.explain.diagnosis import Joined, joined, read_diagnosis
 from stemcache.lint.explain.explanation import (
     Cache,
@@ -23,18 +23,19 @@ from stemcache.lint.explain.explanation import (
     View,
 )
 from stemcache.lint.explain.json_map import Paths
-from stemcache.lint.explain.judged import Judged, case_of, grown, judged, routing_values
 from stemcache.lint.explain.kinds import kind_words
 from stemcache.lint.explain.markers import furthest_found, markers_of
-from stemcache.lint.explain.reading import reading_of
+from stemcache.lint.explain.reading import read_by
 from stemcache.lint.explain.request import Request
 from stemcache.lint.explain.spelling import Spelling, spellings
 from stemcache.lint.explain.views import Side, side_of, views_of
-from stemcache.lint.explain.wording import helped
 from stemcache.lint.explain_change import explain as explain_change
+from stemcache.lint.helped import helped
 from stemcache.lint.judge import Case, judge, ladder_of
+from stemcache.lint.judged import Judged, routing_values
 from stemcache.lint.keys import changed_keys
 from stemcache.lint.ladder import Ladder, Step
+from stemcache.lint.log import Row
 from stemcache.lint.refusals import refusals
 from stemcache.lint.say import extended_cause, key_cause, refusal_cause
 from stemcache.lint.scale import Scales
@@ -67,7 +68,7 @@ def explain(old: Request, new: Request, *, how: How, row: Row | None = None) -> 
     """
     scales = Scales()
     one, other = (
-        judged(each, book=how.book, provider=how.provider, aliases=how.aliases, scales=scales)
+        judged_of(each, book=how.book, provider=how.provider, aliases=how.aliases, scales=scales)
         for each in (old, new)
     )
     case = case_of(one, other)
@@ -75,7 +76,7 @@ def explain(old: Request, new: Request, *, how: How, row: Row | None = None) -> 
         other = grown(one, other, case.divergence.shared_bytes)
         case = replace(case, shape=other.shape, scale=other.scale)
     steps, ladder = ladder_of(case)
-    reading = reading_of(one, other, case, ladder, row)
+    reading = read_by(one, other, case, ladder, row)
     paths = Paths()
     sides = side_of(old, paths), side_of(new, paths)
     told = _Telling(case, steps, ladder, sides)
@@ -283,7 +284,8 @@ def _refused(one: Judged) -> Iterator[Refused]:
 def _cache(old: Judged, new: Judged, first_change: str | None) -> Cache:
     rule = new.rule
     before = {value.key.name: value.spelt for value in old.keys}
-    here, there = routing_values(old, rule), routing_values(new, rule)
+    here = routing_values(old.call, rule, old.prompt)
+    there = routing_values(new.call, rule, new.prompt)
     return Cache(
         rule=rule.name,
         kind=rule.kind,

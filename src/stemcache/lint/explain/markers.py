@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from stemcache.lint.explain.explanation import Marked
-from stemcache.lint.explain.judged import Judged
+from stemcache.lint.judged import Judged
 from stemcache.lint.placement import marked
 from stemcache.provider.cache.cuts import held, reach, wanted
 
