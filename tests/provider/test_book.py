@@ -308,9 +308,6 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, content: bytes, mess
 
 def test_old_figures_are_warned_about() -> None:
     """Sixty days after they were checked, all of one date in one sentence."""
-    assert BOOK.age_days(date(2026, 11, 30)) == 0
-    assert BOOK.age_days(date(2026, 12, 31)) == 31
-    assert BOOK.age_days(date(2020, 1, 1)) == 0
     assert BOOK.staleness(date(2027, 1, 29)) == ()
     (sentence,) = BOOK.staleness(date(2027, 1, 30))
     assert sentence == (

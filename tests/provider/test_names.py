@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stemcache.provider.names import bare_model, geography, model_names
+from stemcache.provider.names import geography, model_names
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ from stemcache.provider.names import bare_model, geography, model_names
 )
 def test_the_bare_name_has_no_path_region_vendor_or_date(name: str, bare: str) -> None:
     """All that is known to be no part of the model is taken off, and nothing else."""
-    assert bare_model(name) == bare
+    assert model_names(name)[-1] == bare
 
 
 def test_all_stages_are_kept_in_order() -> None:
@@ -71,7 +71,6 @@ def test_what_cannot_be_a_name_has_no_stages() -> None:
     """Empty and endless names are none."""
     assert model_names("  ") == ()
     assert model_names("x" * 301) == ()
-    assert bare_model("") == ""
 
 
 @settings(max_examples=100, deadline=None)

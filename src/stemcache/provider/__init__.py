@@ -1,1 +1,1 @@
-"""What API providers do with equal prefixes, what they report and what they charge: data and rules."""
+"""What providers do with equal prefixes, what they report and what they charge: data and rules."""

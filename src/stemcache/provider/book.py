@@ -121,11 +121,6 @@ class Book:
         """The name that a model's alias stands for, or the name itself."""
         return self._aliases.get(model.lower(), model)
 
-    def age_days(self, today: date) -> int:
-        """Days since the oldest of the shipped or given files was checked; never below 0."""
-        dates = [file.seen for file in self._files if file.seen is not None]
-        return max((today - min(dates)).days, 0) if dates else 0
-
     def staleness(self, today: date) -> tuple[str, ...]:
         """A sentence for each date on which files were checked that is long ago."""
         by_date: dict[date, list[str]] = {}

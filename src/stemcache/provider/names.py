@@ -12,7 +12,7 @@ name that is listed wins.
 import re
 from functools import lru_cache
 
-__all__ = ["bare_model", "geography", "model_names"]
+__all__ = ["geography", "model_names"]
 
 _LONGEST = 300
 """A longer name is none."""
@@ -72,12 +72,6 @@ def model_names(model: str) -> tuple[str, ...]:
     if last.startswith("claude-") and "." in last:
         found.append(last.replace(".", "-"))  # OpenRouter's spelling of versions
     return tuple(dict.fromkeys(found))
-
-
-def bare_model(model: str) -> str:
-    """The last stage of `model_names`: no path, region, vendor, date or version."""
-    names = model_names(model)
-    return names[-1] if names else ""
 
 
 @lru_cache(maxsize=4096)

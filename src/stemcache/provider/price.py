@@ -164,11 +164,6 @@ class Cost:
         """All of the prompt."""
         return self.plain_usd + self.read_usd + self.write_usd
 
-    @property
-    def total_usd(self) -> float | None:
-        """Prompt and output; None where the output's cost is not known."""
-        return None if self.output_usd is None else self.input_usd + self.output_usd
-
 
 def cost(
     usage: Usage,

@@ -88,8 +88,6 @@ class Rule:
     """Shorter prefixes are not kept. 0 where there is no minimum."""
     unit_tokens: int = 1
     """Reads are counted in multiples of it, rounded down."""
-    unit_bytes: int | None = None
-    """For self-hosted engines whose block is known in bytes only; None elsewhere."""
     ttls: tuple[Ttl, ...] = ()
     """The first is the default. Empty: not stated."""
     refreshed_by_reads: bool = True
@@ -107,7 +105,7 @@ class Rule:
     """False for best-effort caches, where a miss proves nothing."""
     keys: tuple[Key, ...] = ()
     isolation: str = ""
-    """Who shares: `workspace`, `organisation`, `account`, `project`, `server`; words for reports."""
+    """Who shares: `workspace`, `organisation`, `account`, `project`, `server`. For reports."""
     routing_fields: tuple[str, ...] = ()
     """Headers (`header:x-grok-conv-id`) and body pointers (`/prompt_cache_key`) that choose the
     server: another value is another cache."""

@@ -191,7 +191,6 @@ def _figures(table: Table, sources: Sources, found: dict[str, Any], seen: list[S
         found["minimum_tokens"] = _range(table, "minimum", sources, seen)
     for key, name in (
         ("unit", "unit_tokens"),
-        ("unit_bytes", "unit_bytes"),
         ("most_markers", "most_markers"),
         ("look_back", "look_back"),
     ):

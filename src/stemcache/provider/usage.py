@@ -29,10 +29,3 @@ class Usage:
     output_tokens: int | None = None
     odd: tuple[str, ...] = ()
     """What cannot be right about it, a sentence each: more read than sent, sums that differ."""
-
-    @property
-    def plain_tokens(self) -> int | None:
-        """Prompt tokens at the plain input price."""
-        if self.prompt_tokens is None or self.read_tokens is None or self.written_tokens is None:
-            return None
-        return self.prompt_tokens - self.read_tokens - self.written_tokens

@@ -1,7 +1,7 @@
 """What a request leaves and finds, whatever the family."""
 
 from stemcache.provider.cache.cut import EVERYWHERE, NOWHERE
-from stemcache.provider.cache.cuts import Cuts, answer_end, held, reach, readable, tokens_at
+from stemcache.provider.cache.cuts import Cuts, held, reach, readable, tokens_at
 from stemcache.provider.shape import Mark
 from tests.provider.cache.prompts import (
     ANTHROPIC,
@@ -9,7 +9,6 @@ from tests.provider.cache.prompts import (
     GEMINI,
     OLDER_OPENAI,
     OPENAI,
-    VLLM,
     a_rule,
     block,
     shape,
@@ -74,17 +73,3 @@ def test_readable_of_persisted_units_is_a_whole_one() -> None:
     """What two prompts share beyond the last unit is not read."""
     prompt = shape(block("a", 640), block("b", 640), block("c", 640))
     assert readable(DEEPSEEK, prompt, cuts(0, 1), 1_500) == 1_280
-
-
-def test_an_answer_ends_with_the_assistants_message_behind_the_prompt() -> None:
-    """Whatever its number of blocks, and only where answers are kept."""
-    prompt = shape(
-        block("hello", 100),
-        block("thinking", 10, "assistant", ends=False),
-        block("hi", 10, "assistant"),
-        block("more", 10),
-    )
-    assert answer_end(VLLM, prompt, 0) == 2
-    assert answer_end(VLLM, prompt, 2) is None
-    assert answer_end(VLLM, prompt, 3) is None
-    assert answer_end(OLDER_OPENAI, prompt, 0) is None

@@ -12,7 +12,6 @@ def head(*headers: tuple[bytes, bytes], chunked: bool = False) -> RequestHead:
         target=b"/v1",
         headers=headers,
         chunked=chunked,
-        has_body=True,
         expects=False,
         keep_alive=True,
         old=False,

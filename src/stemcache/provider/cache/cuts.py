@@ -16,7 +16,7 @@ from stemcache.provider.cache.cut import NOWHERE, Cuts, counted
 from stemcache.provider.rule import Rule
 from stemcache.provider.shape import Shape
 
-__all__ = ["Cuts", "answer_end", "held", "reach", "readable", "tokens_at", "wanted"]
+__all__ = ["Cuts", "held", "reach", "readable", "tokens_at", "wanted"]
 
 
 def wanted(rule: Rule, shape: Shape) -> Cuts:
@@ -70,24 +70,6 @@ def reach(rule: Rule, shape: Shape) -> Cuts:
 def tokens_at(shape: Shape, cut: int) -> int:
     """Tokens before the end of a position."""
     return shape.positions[cut].end_tokens
-
-
-def answer_end(rule: Rule, shape: Shape, cut: int) -> int | None:
-    """Where a kept answer ends that was given to the prompt that ended at a position.
-
-    It is the end of the assistant's message behind it; None where none follows or answers are not
-    kept. A shape cannot tell whether that message is the answer: histories are taken at their word.
-    """
-    if not rule.keeps_answer or cut + 1 >= len(shape.positions):
-        return None
-    message = shape.positions[cut + 1].message
-    for index in range(cut + 1, len(shape.positions)):
-        place = shape.positions[index]
-        if place.role != "assistant" or place.message != message:
-            return None
-        if place.ends_message:
-            return index
-    return None
 
 
 def readable(rule: Rule, child: Shape, held: Cuts, extent_tokens: int) -> int:

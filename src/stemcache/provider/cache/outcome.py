@@ -37,8 +37,5 @@ class Outcome:
     """What more could have been read had entries been readable that were still being written."""
     routed_tokens: int = 0
     """What more could have been read had requests of every routing value shared one cache."""
-    below_minimum_tokens: int = 0
-    """Tokens of the longest prefix that the request wants kept, where none is kept because all of
-    them are below the minimum."""
     read_chain: int | None = None
     """Chain of the entry that was read, for `keep`."""

@@ -29,8 +29,8 @@ from math import isnan
 
 from stemcache.provider.cache.candidates import Candidates, answers, candidates
 from stemcache.provider.cache.clock import gap_s, ttl_number, ttl_of
-from stemcache.provider.cache.cut import Cuts, counted
-from stemcache.provider.cache.cuts import held, reach, tokens_at, wanted
+from stemcache.provider.cache.cut import counted
+from stemcache.provider.cache.cuts import held, reach, tokens_at
 from stemcache.provider.cache.entries import Entries, Entry
 from stemcache.provider.cache.finds import (
     Find,
@@ -86,11 +86,7 @@ class PromptCache:
             every = self._finds(places, behind, _salt(scope, "any"), now_s)
             there = longer(every.fresh, every.doubtful)
             routed = max(self._worth(shape, there) - read, 0)
-        kept = held(rule, shape)
-        writes = written(rule, shape, kept, read)
-        below = 0
-        if not read and not kept.everywhere and not kept.positions:
-            below = _longest(shape, wanted(rule, shape))
+        writes = written(rule, shape, held(rule, shape), read)
         gone = own.expired if expired else None
         ttl = ttl_of(rule, gone.entry.ttl) if gone is not None else None
         return Outcome(
@@ -105,7 +101,6 @@ class PromptCache:
             expired_ttl=ttl.name if ttl is not None else None,
             raced_tokens=max(self._worth(shape, own.racing) - read, 0),
             routed_tokens=routed,
-            below_minimum_tokens=below,
             read_chain=best.chain if read and best is not None else None,
         )
 
@@ -232,16 +227,10 @@ def _whole(shape: Shape, find: Find | None) -> int | None:
     return index if index >= 0 else None
 
 
-def _longest(shape: Shape, cuts: Cuts) -> int:
-    if cuts.everywhere:
-        return shape.tokens
-    return tokens_at(shape, cuts.positions[-1]) if cuts.positions else 0
-
-
 def _object(rule: Rule, shape: Shape) -> Outcome:
     cuts = held(rule, shape)
     if not cuts.positions:
-        return Outcome(read_tokens=0, below_minimum_tokens=_longest(shape, wanted(rule, shape)))
+        return Outcome(read_tokens=0)
     return Outcome(
         read_tokens=counted(rule, tokens_at(shape, cuts.positions[-1])),
         read_at=cuts.positions[-1],

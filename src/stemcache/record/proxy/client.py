@@ -233,13 +233,11 @@ class ClientConnection(asyncio.Protocol):
 
     def _request(self, method: bytes) -> RequestHead:
         named = [(name.lower(), value.lower()) for name, value in self._headers]
-        chunked = any(name == b"transfer-encoding" for name, _ in named)
         return RequestHead(
             method=method,
             target=self._target,
             headers=self._headers,
-            chunked=chunked,
-            has_body=chunked or any(name == b"content-length" for name, _ in named),
+            chunked=any(name == b"transfer-encoding" for name, _ in named),
             expects=any(name == b"expect" and b"100-continue" in value for name, value in named),
             keep_alive=self._parser.should_keep_alive(),
             old=self._parser.get_http_version() == "1.0",

@@ -46,7 +46,6 @@ class RequestHead:
     target: bytes
     headers: RawHeaders
     chunked: bool
-    has_body: bool
     expects: bool
     """Whether the client waits for a 100 before it sends the body."""
     keep_alive: bool

@@ -6,7 +6,6 @@ itself unreadable is an error.
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,7 +28,6 @@ __all__ = [
     "split_url",
     "status_of",
     "text_of",
-    "utc_s",
 ]
 
 _MAX_STATUS = 999
@@ -114,16 +112,6 @@ def known_time_s(value: object) -> float | None:
     try:
         return log_time_s(value, "time")
     except (BadLineError, OverflowError, ValueError):
-        return None
-
-
-def utc_s(value: object, pattern: str) -> float | None:
-    """A time by a pattern of `strptime`, taken for UTC since such logs name no zone."""
-    if not isinstance(value, str):
-        return None
-    try:
-        return datetime.strptime(value, pattern).replace(tzinfo=UTC).timestamp()
-    except (ValueError, OverflowError):
         return None
 
 
