@@ -258,3 +258,15 @@ def test_empty_parent_is_no_beginning() -> None:
     drawn = sketch(prompt_of(anthropic(1), Api.MESSAGES))
     assert pure_growth(empty, np.array([], np.int64), parent) is None
     assert pure_growth(drawn.span_chain, drawn.span_bytes, parent) is not None
+
+
+def test_other_document_of_a_prompt_is_not_lost() -> None:
+    """A block that holds another long text each time shares its head and its tail, and no more."""
+    parent, child = anthropic(1, tools=0), anthropic(1, tools=0)
+    for body, seed in ((parent, 5), (child, 6)):
+        middle = prose(6_000, seed)
+        body["system"][0]["text"] = f"{prose(300, 1)}\n{middle}\n{prose(300, 2)}"
+    for rule in (_rule(), _rule("units")):
+        case = _case(parent, child, rule)
+        _, ladder = ladder_of(case)
+        assert ladder.top <= case.divergence.shared_bytes < 6_000

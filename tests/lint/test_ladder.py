@@ -300,6 +300,46 @@ def test_reordered_spans_are_the_parent_s_in_the_parent_s_order() -> None:
     assert {one.shared_bytes for one in found} == {100}
 
 
+def _long(kept: int, middle: str, *, at: int = 0) -> Span:
+    return span("h" * kept + middle + "t" * kept, at)
+
+
+@pytest.mark.parametrize(("kept", "parent_span", "shared"), [(20_000, 0, 40_000), (900, -1, 0)])
+def test_edit_longer_than_its_window_counts_whole(kept: int, parent_span: int, shared: int) -> None:
+    """A change shows 4,096 characters of another document; what it does not show is not shared."""
+    old, new = _long(kept, "a" * 30_000), _long(kept, "b" * 30_000)
+    change = _change(ChangeKind.EDITED, 0, before=[old], after=[new], new="b" * 4_096)
+    size = len(new.text)
+    found = alignment(_divergence([-1], change), [size], [size])
+    assert found == (Alignment(parent_span, shared),)
+
+
+def test_long_edits_of_one_span_leave_what_is_between_them() -> None:
+    """As the places of both tell it."""
+    old = span("h" * 9_000 + "a" * 5_000 + "m" * 9_000 + "a" * 5_000 + "t" * 9_000, 0)
+    new = span("h" * 9_000 + "b" * 5_000 + "m" * 9_000 + "b" * 5_000 + "t" * 9_000, 0)
+    changes = [
+        _change(
+            ChangeKind.EDITED,
+            0,
+            before=[old],
+            after=[new],
+            new="b" * 4_096,
+            shared_before=shared_before,
+        )
+        for shared_before in (9_000, 18_000)
+    ]
+    found = alignment(_divergence([-1], *changes), [37_000], [37_000])
+    assert found == (Alignment(0, 27_000),)
+
+
+def test_edit_that_repeats_what_is_around_it() -> None:
+    """What both texts begin with and what they end with does not overlap."""
+    old, new = span("a" * 20_000, 0), span("a" * 26_000, 0)
+    change = _change(ChangeKind.EDITED, 0, before=[old], after=[new], new="a" * 4_096)
+    assert alignment(_divergence([-1], change), [26_000], [20_000]) == (Alignment(0, 20_000),)
+
+
 def test_edit_outside_of_ascii_counts_its_bytes() -> None:
     """Half a surrogate pair has three."""
     change = _change(ChangeKind.EDITED, 0, new="é\ud800")

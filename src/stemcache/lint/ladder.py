@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from stemcache.lint.keys import KeyChange
 from stemcache.lint.scale import Scale
 from stemcache.provider.cache.cuts import Cuts, reach
@@ -26,6 +29,8 @@ __all__ = ["Alignment", "Ladder", "Step", "alignment", "climb", "is_growth", "st
 
 _IN_PLACE = frozenset({ChangeKind.EDITED, ChangeKind.EXTENDED, ChangeKind.KEY_ORDER})
 
+_MOST_WINDOW_CHARS = 4_096
+"""Of what a change shows of a text."""
 _ONE_PLACE_BYTES = 128
 """Changes of one span, or of two side by side, with less between them are one cause."""
 
@@ -106,7 +111,31 @@ def _unshared(change: Change) -> int:
         return 0
     if change.kind in {ChangeKind.INSERTED, ChangeKind.REPLACED, ChangeKind.REORDERED}:
         return sum(_bytes(span.text) for span in change.after)
-    return _bytes(change.new)
+    return _edited_bytes([change])
+
+
+def _edited_bytes(changes: Sequence[Change]) -> int:
+    """Bytes of a child's span that are not the parent's, from all changes in it."""
+    windows = sum(_bytes(change.new) for change in changes)
+    first, last = changes[0], changes[-1]
+    long = any(len(change.new) >= _MOST_WINDOW_CHARS for change in changes)
+    if not long or first.kind is not ChangeKind.EDITED:
+        return windows
+    # A window that is cut off says too little: what both texts begin and end with is not in it.
+    old, new = (
+        np.frombuffer(span.text.encode("utf-8", "surrogatepass"), np.uint8)
+        for span in (first.before[0], first.after[0])
+    )
+    most = min(len(old), len(new))
+    head = _equal(old[:most], new[:most])
+    tail = _equal(old[::-1][: most - head], new[::-1][: most - head])
+    return max(windows, len(new) - head - tail - (last.shared_before - first.shared_before))
+
+
+def _equal(one: npt.NDArray[np.uint8], other: npt.NDArray[np.uint8]) -> int:
+    """How many items are equal before the first that are not."""
+    differs = one != other
+    return int(differs.argmax()) if differs.any() else len(one)
 
 
 def _bytes(text: str) -> int:
@@ -163,7 +192,7 @@ def alignment(
     divergence: Divergence, span_bytes: Sequence[int], parent_span_bytes: Sequence[int]
 ) -> tuple[Alignment, ...]:
     """For each span of the child the parent's that it is or was, and the bytes they share."""
-    edited: dict[int, tuple[int, int]] = {}
+    edited: dict[int, list[Change]] = {}
     moved: dict[int, int] = {}
     for change in divergence.changes:
         if change.kind is ChangeKind.REORDERED and len(change.before) == len(change.after):
@@ -171,9 +200,7 @@ def alignment(
             for i in range(len(change.after)):
                 moved[change.after_index + i] = change.before_index + i
         if change.kind in _IN_PLACE and len(change.before) == len(change.after) == 1:
-            other = _bytes(change.new)
-            _, so_far = edited.get(change.after_index, (0, 0))
-            edited[change.after_index] = change.before_index, so_far + other
+            edited.setdefault(change.after_index, []).append(change)
     found = []
     for i, own in enumerate(span_bytes):
         if i in moved:
@@ -182,9 +209,9 @@ def alignment(
         parent_span = divergence.aligned[i] if i < len(divergence.aligned) else -1
         other = 0
         if i in edited:
-            before, other = edited[i]
+            other = _edited_bytes(edited[i])
             # A span of which most is other text is another span.
-            parent_span = before if 2 * other <= own else parent_span
+            parent_span = edited[i][0].before_index if 2 * other <= own else parent_span
         if parent_span < 0:
             found.append(Alignment(-1, 0))
         else:
