@@ -6,37 +6,18 @@ A list of what is kept and not of what is dropped: a header that nobody thought 
 from collections.abc import Callable
 
 from stemcache.record.exchange import Headers
+from stemcache.trace.calls.headers import KEPT_HEADERS
 
 __all__ = ["kept_request_headers", "kept_response_headers"]
 
-_REQUEST = frozenset(
-    {
-        "anthropic-beta",
-        "anthropic-version",
-        "content-encoding",
-        "content-type",
-        "conversation_id",
-        "idempotency-key",
-        "openai-beta",
-        "session_id",
-        "user-agent",
-        "x-amzn-bedrock-performanceconfig-latency",
-        "x-amzn-bedrock-service-tier",
-        "x-claude-code-session-id",
-        "x-client-request-id",
-        "x-data-parallel-rank",
-        "x-grok-conv-id",
-        "x-prompt-cache-isolation-key",
-        "x-request-id",
-        "x-session-affinity",
-        "x-session-id",
-        "x-smg-routing-key",
-        "x-smg-target-worker",
-        "x-stainless-retry-count",
-        "x-vertex-ai-llm-request-type",
-        "x-vertex-ai-llm-shared-request-type",
-    }
-)
+_REQUEST = KEPT_HEADERS | {
+    "content-encoding",
+    "content-type",
+    "idempotency-key",
+    "x-request-id",
+    "x-stainless-retry-count",
+}
+"""What the readers of logs keep, and what tells how a body is spelt and an attempt from another."""
 _REQUEST_DIGESTS = frozenset(
     {"openai-organization", "openai-project", "x-session-token", "x-tenant-id"}
 )

@@ -18,7 +18,6 @@ KEPT_HEADERS = frozenset(
         "anthropic-version",
         "conversation_id",
         "openai-beta",
-        "openai-processing-ms",
         "session_id",
         "user-agent",
         "x-amzn-bedrock-performanceconfig-latency",

@@ -12,13 +12,13 @@ lines are units of their own here.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from hashlib import blake2b, sha256
+from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from stemcache.trace.spans.sketch import Sketch
+from stemcache.trace.spans.sketch import Sketch, unit_of
 from stemcache.trace.spans.span import Prompt
 
 __all__ = ["Content", "End", "Ordered", "content_of"]
@@ -129,7 +129,7 @@ def _by_lines(
     """Units and sizes with those of short texts cut, and where the last message's begin."""
     counts = np.diff(starts)
     cut: list[int] = []
-    digests: list[int] = []
+    digests: list[bytes] = []
     lengths: list[int] = []
     pieces: list[int] = []
     for i in np.nonzero(counts == 1)[0].tolist():
@@ -142,8 +142,7 @@ def _by_lines(
             pieces.append(len(lines))
             for line in lines:
                 data = line.encode("utf-8", "surrogatepass")
-                # As a sketch digests a whole text: a line may be one elsewhere.
-                digests.append(int.from_bytes(sha256(data).digest()[:8], "little"))
+                digests.append(unit_of(data))  # a line may be a whole text elsewhere
                 lengths.append(len(data))
     begin = int(starts[_last_message(prompt)]) if len(starts) > 1 else 0
     if not cut:
@@ -152,7 +151,7 @@ def _by_lines(
     repeats[cut] = pieces
     places = np.repeat(np.isin(np.arange(len(units)), cut), repeats)
     more_units, more_sizes = np.repeat(units, repeats), np.repeat(sizes, repeats)
-    more_units[places] = np.array(digests, np.uint64)
+    more_units[places] = np.frombuffer(b"".join(digests), "<u8")
     more_sizes[places] = np.array(lengths, np.uint32)
     return more_units, more_sizes, int(repeats[:begin].sum())
 

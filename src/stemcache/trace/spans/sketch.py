@@ -28,7 +28,7 @@ from stemcache.trace.spans.chain import mixed, running
 from stemcache.trace.spans.chunks import cuts
 from stemcache.trace.spans.span import Prompt, Span
 
-__all__ = ["Chains", "Sketch", "chains", "sketch"]
+__all__ = ["Chains", "Sketch", "chains", "sketch", "unit_of"]
 
 _WHOLE_BYTES = 1_024
 """Texts of up to so many bytes are one unit."""
@@ -66,6 +66,11 @@ class Chains(NamedTuple):
     unit_chain: npt.NDArray[np.uint64]
 
 
+def unit_of(data: bytes) -> bytes:
+    """The unit of a piece of text as eight bytes, the lowest first."""
+    return sha256(data).digest()[:8]
+
+
 def sketch(prompt: Prompt) -> Sketch:
     """Digest all spans. Linear: some 2 µs a span and 3 ns a byte; one text at a time is encoded."""
     spans = prompt.spans
@@ -82,14 +87,14 @@ def sketch(prompt: Prompt) -> Sketch:
         if length > _WHOLE_BYTES:
             start = 0
             for end in cuts(data):
-                digests.append(sha256(data[start:end]).digest())
+                digests.append(unit_of(data[start:end]))
                 sizes.append(end - start)
                 start = end
         elif length:
-            digests.append(sha256(data).digest())
+            digests.append(unit_of(data))
             sizes.append(length)
         starts.append(len(digests))
-    units = np.frombuffer(b"".join(digests), "<u8")[::4].astype(np.uint64)
+    units = np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
     return _assembled(units, sizes, np.frombuffer(b"".join(heads), "<u8"), starts)
 
 
