@@ -181,6 +181,20 @@ def test_other_streams() -> None:
     )
 
 
+def test_the_usage_of_streams_of_other_servers() -> None:
+    """Zeros at the end undo nothing, and usage is found where Groq and Moonshot put it."""
+    gateway = [
+        {"type": "message_start", "message": {"id": "m", "usage": {"input_tokens": 9}}},
+        {"type": "message_delta", "usage": {"input_tokens": 0, "output_tokens": 3}},
+    ]
+    assert answer_of(gateway) == Answer(id="m", usage={"input_tokens": 9, "output_tokens": 3})
+    said = {"prompt_tokens": 7}
+    for last in ({"choices": [], "x_groq": {"usage": said}}, {"choices": [{"usage": said}]}):
+        answer = answer_of([{"id": "c", "choices": [{"delta": {"content": "a"}}]}, last])
+        assert answer is not None
+        assert answer.usage == said
+
+
 @pytest.mark.parametrize(
     "refusal",
     [

@@ -2,6 +2,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from stemcache.trace.calls.call import Call, Fidelity
 from stemcache.trace.calls.open import CallLog
 from stemcache.wire.api import Api
@@ -57,6 +59,16 @@ def test_a_request_is_not_counted_twice(tmp_path: Path) -> None:
     (call,), log = _read(tmp_path, ASKED)
     assert (call.body, call.fidelity) == (CHAT, Fidelity.RESERIALISED)
     assert log.reread.body(call.place) == CHAT
+
+
+def test_a_request_that_is_received_again_takes_the_place_of_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What waits is counted as what is held, so that no call is given up before it is finished."""
+    monkeypatch.setattr("stemcache.trace.calls.formats.sglang._WAITING_BYTES", 2 * len(RECEIVE))
+    other = RECEIVE.replace("r1", "r0")
+    calls, _ = _read(tmp_path, other + RECEIVE * 5 + FINISH)
+    assert [(call.id, call.usage is None) for call in calls] == [("r1", False), ("r0", True)]
 
 
 def test_cut_texts_say_so(tmp_path: Path) -> None:

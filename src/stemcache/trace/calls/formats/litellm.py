@@ -18,7 +18,7 @@ A virtual key is a route and no scope: the provider sees the proxy's credential.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from stemcache.trace.calls.answer import answer_of, plain_tier
 from stemcache.trace.calls.body import is_body, made_call
@@ -120,8 +120,14 @@ def _read(record: Record, shared: Shared) -> Iterable[Call]:
     )
 
 
-def _body(value: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str, Fidelity]:
-    """The body, where it stands, and how near it is."""
+class _Found(NamedTuple):
+    body: Mapping[str, Any] | None
+    way: str
+    """From the payload to the body, as a JSON pointer."""
+    fidelity: Fidelity
+
+
+def _body(value: Mapping[str, Any]) -> _Found:
     of_table = "spend" in value and "response_cost" not in value
     asked = json_of(value.get("proxy_server_request"))
     received = json_of(nested(asked, "body"))
@@ -130,19 +136,19 @@ def _body(value: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str, Fide
         (asked, "/proxy_server_request"),
     ):
         if is_body(found):
-            return found, inner, Fidelity.UNORDERED if of_table else Fidelity.RESERIALISED
+            return _Found(found, inner, Fidelity.UNORDERED if of_table else Fidelity.RESERIALISED)
     messages = json_of(value.get("messages"))
     if is_body(messages):
-        return messages, "/messages", Fidelity.RECONSTRUCTED
+        return _Found(messages, "/messages", Fidelity.RECONSTRUCTED)
     parameters = mapping_of(json_of(value.get("model_parameters")))
     if items_of(messages) and isinstance(messages[0], dict):
         body = {"model": value.get("model"), "messages": messages, **parameters}
-        return body, "/messages", Fidelity.RECONSTRUCTED
+        return _Found(body, "/messages", Fidelity.RECONSTRUCTED)
     text = text_of(value.get("messages"))
     if text is not None and messages is None:
         body = {"model": value.get("model"), "prompt": text, **parameters}
-        return body, "/messages", Fidelity.RECONSTRUCTED
-    return None, "", Fidelity.USAGE_ONLY
+        return _Found(body, "/messages", Fidelity.RECONSTRUCTED)
+    return _Found(None, "", Fidelity.USAGE_ONLY)
 
 
 def _marred(record: Record, fidelity: Fidelity) -> Fidelity:

@@ -17,7 +17,7 @@ alone. Request dumps are pickles, which can run anything when they are read, and
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from stemcache.trace.calls.body import is_body, made_call
 from stemcache.trace.calls.call import Call, Fidelity, Place
@@ -56,6 +56,13 @@ def _is_json(line: bytes) -> bool:
     return line.startswith(b"{") and _JSON.search(line[:_HEAD_BYTES]) is not None
 
 
+class _Event(NamedTuple):
+    what: Literal["received", "finished"]
+    name: str
+    """By which a request is known again when it is finished."""
+    call: Call
+
+
 class _Reader:
     """Follows one log. Holds requests that have not finished, in all at most a bound of bytes."""
 
@@ -69,12 +76,12 @@ class _Reader:
         event = _event(record)
         if event is None:
             return
-        what, name, call = event
-        if what == "finished":
+        _, name, call = event
+        waited = self._waiting.pop(name, None)
+        if waited is not None:
+            self._waiting_bytes -= waited.size_bytes
+        if event.what == "finished":
             self._finished = True
-            waited = self._waiting.pop(name, None)
-            if waited is not None:
-                self._waiting_bytes -= waited.size_bytes
             yield call
             return
         self._waiting[name] = call
@@ -101,7 +108,7 @@ class _Reader:
         return (call,)
 
 
-def _event(record: Record) -> tuple[str, str, Call] | None:
+def _event(record: Record) -> _Event | None:
     if _is_json(record.text):
         return _of_json(record)
     found = _LINE.search(record.text[:_HEAD_BYTES])
@@ -137,7 +144,7 @@ def _value(text: str) -> Any:
     return {"cut": f"{head}...{tail}"} if both else None
 
 
-def _of_json(record: Record) -> tuple[str, str, Call] | None:
+def _of_json(record: Record) -> _Event | None:
     value = mapping_of(decoded(record.text, ""))
     event = text_of(value.get("event"))
     time_s = known_time_s(value.get("timestamp"))
@@ -153,7 +160,7 @@ def _of_json(record: Record) -> tuple[str, str, Call] | None:
     return _made(record, obj, value.get("out"), time_s, finished=event == "request.finished")
 
 
-def _asked(record: Record, body: Any, time_s: float | None) -> tuple[str, str, Call] | None:
+def _asked(record: Record, body: Any, time_s: float | None) -> _Event | None:
     if not is_body(body):
         return None
     cut = b"'...'" in record.text or b" ... " in record.text or b'..."' in record.text
@@ -165,12 +172,12 @@ def _asked(record: Record, body: Any, time_s: float | None) -> tuple[str, str, C
         host="sglang",
         time_s=time_s,
     )
-    return "received", f"\0{record.number}", call
+    return _Event("received", f"\0{record.number}", call)
 
 
 def _made(
     record: Record, obj: Mapping[str, Any], out: Any, time_s: float | None, *, finished: bool
-) -> tuple[str, str, Call]:
+) -> _Event:
     text = obj.get("text")
     cut = text_of(nested(text, "cut"))
     ids = obj.get("input_ids")
@@ -194,7 +201,7 @@ def _made(
         time_s=started,
         ended_s=time_s if finished else None,
     )
-    return "finished" if finished else "received", name, call
+    return _Event("finished" if finished else "received", name, call)
 
 
 def _usage(info: Mapping[str, Any]) -> dict[str, Any] | None:
