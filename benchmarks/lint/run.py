@@ -10,6 +10,7 @@ end within `--limit-s`. DIR is a virtual environment that holds them, see script
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -128,6 +129,9 @@ def main() -> None:
     parser.add_argument("--no-corpus", action="store_true", help="leave out the example's log")
     parser.add_argument("--write", action="store_true", help="renew results.json")
     asked = parser.parse_args()
+    load = round(os.getloadavg()[0], 2)
+    if load > 1.5:
+        print(f"the machine is busy, its load is {load}: seconds of wall will be too many")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         runs = []
@@ -143,7 +147,13 @@ def main() -> None:
             environment = Environment(asked.peers.resolve())
             runs += _others(environment, folder, asked.limit_s, asked.seed)
     if asked.write:
-        report = {"machine": machine(), "seed": asked.seed, "runs": runs, "corpus": corpus}
+        report = {
+            "machine": machine(),
+            "load": load,
+            "seed": asked.seed,
+            "runs": runs,
+            "corpus": corpus,
+        }
         RESULTS.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 

@@ -64,7 +64,7 @@ def _machine(report: Report) -> str:
     made = report["machine"]
     return (
         f"`scripts/bench-lint` at {made['commit']}, {made['date']}, {made['cpu']}, "
-        f"{made['cores']} cores, Python {made['python']}; medians, the range in brackets where a "
+        f"{made['cores']} cores, Python {made['python']}, load {report['load']} before; medians, the range in brackets where a "
         "run was repeated.\n"
     )
 
