@@ -64,8 +64,8 @@ def _machine(report: Report) -> str:
     made = report["machine"]
     return (
         f"`scripts/bench-lint` at {made['commit']}, {made['date']}, {made['cpu']}, "
-        f"{made['cores']} cores, Python {made['python']}, load {report['load']} before; medians, the range in brackets where a "
-        "run was repeated.\n"
+        f"{made['cores']} cores, Python {made['python']}, load {report['load']} before; "
+        "medians, the range in brackets where a run was repeated.\n"
     )
 
 
