@@ -177,7 +177,7 @@ def test_missing_cached_count_is_unknown_and_not_zero() -> None:
     report = lint(calls)
     assert kinds(report) == []
     assert report.reconciliation.calls == 0
-    assert any("report no cached tokens" in remark for remark in report.remarks)
+    assert any("no cached tokens are reported" in remark for remark in report.remarks)
 
 
 def test_failed_calls_write_nothing() -> None:

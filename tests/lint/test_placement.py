@@ -1,6 +1,7 @@
 """Faults of markers, over shapes made by hand: a hundred tokens a block, a block a message."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -180,16 +181,20 @@ def test_no_marker() -> None:
 
 
 def test_breakpoints_need_no_marker() -> None:
-    """OpenAI's cache has breakpoints of its own; a missing one stands in the wrong place."""
-    found = misplaced(
-        _rule("breakpoints"),
-        _shape(5),
-        parent_marks=[],
-        held=Cuts(everywhere=False, positions=()),
-        ladder=Ladder((0,), 400, 400, (100, 200, 300, 400, 400), (0, 1, 2, 3, -1)),
-        read_tokens=0,
-    )
-    assert _said(found) == ("marker-placement", 3, 400)
+    """OpenAI's cache places one by itself; where the caller turned that off, one is missing."""
+    for shape, expected in (
+        (_shape(5), None),
+        (replace(_shape(5), implicit=False), ("marker-placement", 3, 400)),
+    ):
+        found = misplaced(
+            _rule("breakpoints"),
+            shape,
+            parent_marks=[],
+            held=Cuts(everywhere=False, positions=()),
+            ladder=Ladder((0,), 400, 400, (100, 200, 300, 400, 400), (0, 1, 2, 3, -1)),
+            read_tokens=0,
+        )
+        assert _said(found) == expected
 
 
 # --- look-back ------------------------------------------------------------------------------------

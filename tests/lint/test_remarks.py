@@ -79,10 +79,10 @@ def test_rules_that_stay_silent(fidelity: str, end: str) -> None:
 def test_predictions_and_estimates() -> None:
     """What was not reported is said to be reckoned."""
     assert _said(tally=_tally(predicted=3)) == (
-        "3 calls report no cached tokens: their reads are predicted by rule",
+        "no cached tokens are reported by 3 calls: what they read is predicted by rule",
     )
     assert _said(tally=_tally(estimated=2)) == (
-        "2 calls report no prompt tokens: they are estimated from their text",
+        "no prompt tokens are reported by 2 calls: they are estimated from the text",
     )
 
 
@@ -94,7 +94,7 @@ def test_log_of_failed_calls_has_no_predictions() -> None:
 def test_calls_without_a_price() -> None:
     """Only where others have one: else there is no sum of money that they could be missing in."""
     (said,) = _said(Total(calls=10, priced_calls=7, unpriced_calls=3))
-    assert said == "3 calls have no price and count in no sum of money"
+    assert said == "no price is known for 3 calls, which no sum of money counts"
     assert _said(Total(calls=10, priced_calls=0, unpriced_calls=10)) == ()
     assert _said(Total(calls=10, priced_calls=10)) == ()
 

@@ -30,6 +30,8 @@ class Occurrence:
     cost_usd: float | None
     rule: str | None
     """Name of the provider's rule."""
+    times: int = 1
+    """How many requests it stands for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class Collector:
             if len(self._groups) >= _MOST_GROUPS:
                 key = (cause.rule.code, cause.kind, occurrence.rule or "", "", "")
             group = self._groups.setdefault(key, _Group())
-        group.count += 1
+        group.count += occurrence.times
         group.lost_tokens += occurrence.lost_tokens
         if occurrence.cost_usd is None:
             group.unpriced = True

@@ -79,7 +79,10 @@ def misplaced(
                 lost,
                 "the marker stands behind text that differs from request to request",
             )
-    if rule.most_markers is not None and len(parent_marks) >= rule.most_markers:
+    if rule.kind == "breakpoints" and child.implicit and not marks:
+        return None  # the provider places the breakpoint, at an end that it chooses
+    stayed = {aligned[i] for i in marks if aligned[i] >= 0}.issuperset(parent_marks)
+    if rule.most_markers is not None and len(parent_marks) >= rule.most_markers and stayed:
         return Misplaced(
             "frozen-markers",
             marks[-1] if marks else last,

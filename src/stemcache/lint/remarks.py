@@ -35,18 +35,22 @@ def remarks(
     for fidelity, sentence in _SILENT.items():
         count = total.fidelities.get(str(fidelity), 0)
         if count:
-            said.append(f"{count:,} calls are {fidelity}: {sentence}")
+            verb = "is" if count == 1 else "are"
+            said.append(f"{count_of(count, 'call')} {verb} {fidelity}: {sentence}")
     judged = total.calls - total.failed
     if judged and tally.predicted:
         said.append(
-            f"{tally.predicted:,} calls report no cached tokens: their reads are predicted by rule"
+            f"no cached tokens are reported by {count_of(tally.predicted, 'call')}: what they read "
+            "is predicted by rule"
         )
     if judged and tally.estimated:
         said.append(
-            f"{tally.estimated:,} calls report no prompt tokens: they are estimated from their text"
+            f"no prompt tokens are reported by {count_of(tally.estimated, 'call')}: they are "
+            "estimated from the text"
         )
     if total.unpriced_calls and total.priced_calls:
-        said.append(f"{total.unpriced_calls:,} calls have no price and count in no sum of money")
+        unpriced = count_of(total.unpriced_calls, "call")
+        said.append(f"no price is known for {unpriced}, which no sum of money counts")
     if found.trifles:
         said.append(
             f"{count_of(found.trifles, 'cause')} of less than 0.1% of the spend left out: "

@@ -82,14 +82,11 @@ def misplaced_cause(found: Misplaced, rule: Rule, prompt: Prompt) -> Cause:
 def key_cause(change: KeyChange, rule: Rule) -> Cause:
     """A parameter that keys the cache has another value."""
     head = find("STM501")
-    what = "was added" if not change.before.spelt else "changed"
-    if not change.after.spelt:
-        what = "went away"
     section = change.after.key.section
     return Cause(
         rule=head,
         kind=f"{head.kind}:{change.name}",
-        message=f"{change.name} {what}, and all from {section} on is keyed by it",
+        message=f"{change.name} has another value, and all from {section} on is keyed by it",
         pointer=change.pointer,
         old=_shape(change.before.spelt),
         new=_shape(change.after.spelt),
@@ -101,7 +98,7 @@ def key_cause(change: KeyChange, rule: Rule) -> Cause:
 
 
 def _shape(spelt: bytes) -> str:
-    return f"value, {len(spelt)} bytes" if spelt else "absent"
+    return f"value, {len(spelt)} bytes" if spelt else "absent, or the default"
 
 
 def extended_cause(prompt: Prompt, span: int, rule: Rule) -> Cause:

@@ -36,10 +36,11 @@ class _Write:
 
 
 class _Place:
-    __slots__ = ("premium_usd", "read", "unread", "worst", "writes")
+    __slots__ = ("lost_writes", "premium_usd", "read", "unread", "worst", "writes")
 
     def __init__(self) -> None:
         self.writes = 0
+        self.lost_writes = 0
         self.read = 0
         self.unread = 0
         self.premium_usd = 0.0
@@ -109,6 +110,7 @@ class Unread:
     def _close(self, key: tuple[str, int]) -> None:
         write = self._open.pop(key)
         place = self._places[write.place]
+        place.lost_writes += 1
         place.unread += write.tokens
         place.premium_usd += write.premium_usd or 0.0
         if place.worst is None or write.tokens > place.worst.tokens:
@@ -131,4 +133,5 @@ class Unread:
                 lost_tokens=0,
                 cost_usd=place.premium_usd or None,
                 rule=rule_name,
+                times=place.lost_writes,
             )

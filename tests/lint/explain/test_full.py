@@ -106,7 +106,7 @@ def test_help_is_given_for_each_rule_once() -> None:
     assert [one.code for one in told.differences] == ["STM101", "STM501"]
     assert "\nhelp: Move the ISO time" in page
     assert "\nhelp for STM501: Keep tool_choice as it is" in page
-    assert "STM501 parameter: tool_choice was added" in page
+    assert "STM501 parameter: tool_choice has another value" in page
 
 
 def test_a_huge_line_is_cut_on_both_sides() -> None:
