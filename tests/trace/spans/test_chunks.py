@@ -1,3 +1,4 @@
+import tracemalloc
 from itertools import pairwise
 from random import Random
 
@@ -41,6 +42,18 @@ def test_units_of_text_are_512_bytes_on_average() -> None:
 def test_a_text_without_variety_is_cut_at_the_most() -> None:
     """Ten thousand blanks are three units."""
     assert cuts(b" " * 10_000) == [4_096, 8_192, 10_000]
+
+
+def test_a_text_of_nothing_but_candidates_does_not_fill_memory() -> None:
+    """A window of zeros has the hash zero, so that each place might be a cut."""
+    tracemalloc.start()
+    try:
+        ends = cuts(b"\0" * 2**20)
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert ends == list(range(LEAST_BYTES, 2**20 + 1, LEAST_BYTES))
+    assert peak_bytes < 20 * 2**20
 
 
 def test_cuts_are_the_same_wherever_a_text_is_looked_at_from() -> None:
