@@ -138,16 +138,6 @@ def test_repeated_responses_count_once(tmp_path: Path) -> None:
     assert log.repeated == 1
 
 
-def test_long_ids_are_known_again(tmp_path: Path) -> None:
-    """A log may give its responses ids of any length."""
-    records = [
-        {"request": MESSAGES, "response": {**ANSWERED, "id": "x" * 500 + end}} for end in "aba"
-    ]
-    calls, log = read_records(tmp_path, records)
-    assert [call.id[-2:] for call in calls if call.id] == ["xa", "xb"]
-    assert log.repeated == 1
-
-
 def test_a_format_may_be_forced(tmp_path: Path) -> None:
     """A format that is named is used, whatever the records look like."""
     path = written(tmp_path, [{"custom_id": "a", "body": CHAT}])

@@ -1,6 +1,7 @@
 """Whether a decoded value is a request body, and what a body says beside its prompt."""
 
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Any
 
 from stemcache.trace.calls.answer import Answer, plain_tier
@@ -12,6 +13,9 @@ __all__ = ["is_body", "made_call", "previous_id_of"]
 
 _PREVIOUS = frozenset({"previous_response_id", "diagnostics", "prompt_cache_options"})
 _NOTHING = Answer()
+_NAMES = ("session", "scope", "route")
+_LONGEST_NAME = 512
+_BEGINNING = 64
 
 
 def is_body(value: object) -> bool:
@@ -63,7 +67,8 @@ def made_call(
 ) -> Call:
     """A call from what a format found: what it does not say is taken from body and answer.
 
-    `failed` is also set by a status of 400 or more and by an error in place of an answer.
+    `failed` is also set by a status of 400 or more and by an error in place of an answer. Of names
+    that are too long to be names the beginning stays, and a digest: tables are kept by them.
     """
     url_host, path = (None, None) if url is None else split_url(url)
     if answer is None:
@@ -77,27 +82,37 @@ def made_call(
             tier = plain_tier(body["service_tier"])
     if model is None:
         model = answer.model or _model_of(path)
+    for name in _NAMES:
+        if name in more:
+            more[name] = _bounded(more[name])
     return Call(
         place=place,
         api=api,
         body=body,
         fidelity=fidelity if body is not None else Fidelity.USAGE_ONLY,
         size_bytes=size_bytes if body is not None else 0,
-        model=model,
-        id=answer.id or id,
-        previous_id=previous_id_of(body),
-        host=host or url_host,
-        path=path,
+        model=_bounded(model),
+        id=_bounded(answer.id or id),
+        previous_id=_bounded(previous_id_of(body)),
+        host=_bounded(host or url_host),
+        path=_bounded(path),
         status=status,
         failed=failed or answer.failed or (status is not None and status >= 400),
         usage=usage if usage is not None else answer.usage,
         answer=answer.content,
         diagnostics=answer.diagnostics,
         # What the provider did counts, and only where it did not say what it was asked for.
-        tier=answer.tier or tier,
-        region=answer.region or region,
+        tier=_bounded(answer.tier or tier),
+        region=_bounded(answer.region or region),
         **more,
     )
+
+
+def _bounded(name: str | None) -> str | None:
+    if name is None or len(name) <= _LONGEST_NAME:
+        return name
+    digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return f"{name[:_BEGINNING]}~{digest}"
 
 
 def _model_of(path: str | None) -> str | None:

@@ -16,7 +16,6 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import chain
 from types import TracebackType
 from typing import Self
@@ -41,8 +40,6 @@ _SNIFFED_RECORDS = 2_000
 _SNIFFED_BYTES = 2**25
 _KEPT_EXAMPLES = 5
 _MAX_REASONS = 200
-_LONGEST_ID = 128
-"""Of a longer one a digest is kept."""
 _COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 
 
@@ -115,7 +112,7 @@ class CallLog:
         self._spool_file: SpoolFile | None = None
         self._bytes_before = 0
         self._bytes_total = _total(files)
-        self._seen: set[str | bytes] = set()
+        self._seen: set[str] = set()
         self._entered = False
 
     @property
@@ -145,11 +142,10 @@ class CallLog:
         files = answers_first(self._files)
         for call in chain(chain.from_iterable(map(self._read, files)), unasked(self._shared)):
             if call.id is not None:
-                name = call.id if len(call.id) <= _LONGEST_ID else _digest(call.id)
-                if name in self._seen:
+                if call.id in self._seen:
                     self.repeated += 1
                     continue
-                self._seen.add(name)
+                self._seen.add(call.id)
             yield call
 
     def __enter__(self) -> Self:
@@ -271,10 +267,6 @@ def open_calls(
         shared.pointers = parsed_mapping(mapping)
         forced = MAPPED
     return CallLog(found_files(paths), format=forced, shared=shared, on_progress=on_progress)
-
-
-def _digest(id_: str) -> bytes:
-    return blake2b(id_.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _total(files: Sequence[LogFile]) -> int | None:
