@@ -43,16 +43,14 @@ names files. Settings written in another way (`We run on host a7`) are edits to 
 - Anthropic, *Prompt caching*
 """
 
-from stemcache.lint.cause import Cause, Pair
-from stemcache.lint.change_class import class_of
+from stemcache.lint.cause import Cause
 from stemcache.lint.content_cause import content_cause
 from stemcache.lint.place import where
 from stemcache.lint.rule import LintRule
 from stemcache.lint.text_class import TextClass
-from stemcache.lint.volatile import Family
 from stemcache.trace.divergence.change import Change
 
-__all__ = ["RULE", "cause", "explains"]
+__all__ = ["RULE", "cause"]
 
 RULE = LintRule(
     code="STM103",
@@ -67,15 +65,8 @@ RULE = LintRule(
 )
 
 
-def explains(change: Change, pair: Pair) -> Cause | None:
-    """Claims what differs in nothing but lines that picture where a program runs."""
-    del pair
-    told = class_of(change)
-    return cause(change, told) if told is not None and told.family is Family.ENVIRONMENT else None
-
-
 def cause(change: Change, told: TextClass) -> Cause:
-    """The cause, where the class is known."""
+    """The cause of a change that is of this class alone."""
     return content_cause(
         RULE,
         change,
