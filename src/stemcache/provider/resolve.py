@@ -20,6 +20,8 @@ from stemcache.wire.api import Api
 
 __all__ = ["Resolved", "resolve"]
 
+_MOST_REMEMBERED = 4096
+
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
@@ -58,9 +60,6 @@ def resolve(
         book.memo.clear()
     book.memo[key] = found
     return found
-
-
-_MOST_REMEMBERED = 4096
 
 
 def _resolve(

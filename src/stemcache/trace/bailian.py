@@ -12,6 +12,7 @@ parents are remembered for the last 2¹⁸ chats, and a chat whose parent is old
 session named for the parent. `type` and `turn` are not kept.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -46,7 +47,8 @@ class _BailianReader:
     def __init__(self, options: ReadOptions) -> None:
         self._decode = Decoder(_Record)
         self._size = BlockSize(options.block_tokens, habit=_HABIT_BLOCK_TOKENS)
-        self._sessions: dict[str, str] = {}  # by chat, the oldest first
+        # By chat, the oldest first; a plain dict looks for its first key through all that are gone.
+        self._sessions: OrderedDict[str, str] = OrderedDict()
 
     def read(self, line: bytes) -> Iterable[TraceRequest]:
         try:
@@ -81,7 +83,7 @@ class _BailianReader:
         session = chat if above == _ROOT else self._sessions.get(above, above)
         self._sessions[chat] = session
         if len(self._sessions) > _REMEMBERED_CHATS:
-            del self._sessions[next(iter(self._sessions))]
+            self._sessions.popitem(last=False)
         return session
 
 
