@@ -238,3 +238,14 @@ def test_gap_beyond_what_is_promised_may_have_expired() -> None:
     report = lint(calls)
     assert [kind for kind, _, _ in kinds(report)] == ["expired"]
     assert "at least 30 min" in report.findings[0].message
+
+
+def test_cost_that_the_log_states_is_compared() -> None:
+    """A gateway that bills cached tokens in full is ten times off, and that is said."""
+    calls = []
+    for turns in (1, 2, 3, 4):
+        usage = _openai(7_000, 6_784 if turns > 1 else 0)
+        calls.append(call(chat(turns), turns, usage=usage, billed_usd=0.2))
+    assert any("own figures of cost come to $0.80" in remark for remark in lint(calls).remarks)
+    fair = [call(chat(1), 1, usage=_openai(7_000, 0), billed_usd=7_000 * 5e-6 + 50 * 30e-6)]
+    assert not any("own figures" in remark for remark in lint(fair).remarks)

@@ -8,6 +8,7 @@ Memory is bounded whatever the log's length: of earlier calls digests are kept, 
 texts, and a parent whose texts are gone is read again.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
@@ -26,7 +27,7 @@ from stemcache.lint.judged import (
     light,
     routing_values,
 )
-from stemcache.lint.known import Known, KnownCalls
+from stemcache.lint.known import Known, KnownCalls, read_again
 from stemcache.lint.log import Log, Row
 from stemcache.lint.options import Options
 from stemcache.lint.reading import Reading, reading_of, timing_words
@@ -48,7 +49,6 @@ from stemcache.trace.divergence.change import Divergence
 from stemcache.trace.divergence.compare import compare
 from stemcache.trace.parents.index import ParentIndex
 from stemcache.trace.spans.bad_body import BadBodyError
-from stemcache.trace.spans.prompt import prompt_of
 from stemcache.trace.spans.sketch import Sketch, sketch
 from stemcache.trace.spans.span import Prompt
 
@@ -88,13 +88,13 @@ class Analysis:
         self._book = book
         self._caches: dict[tuple[str, str, int], PromptCache] = {}
         self._parents = ParentIndex(overlap=options.overlap)
-        self._known = KnownCalls(partial(_reread, again))
+        self._known = KnownCalls(partial(read_again, again))
         self._ends = Ends()
         self._scales = Scales()
         self._collector = Collector()
         self._unread = Unread()
         self._tally = Tally()
-        self._ids: dict[str, int] = {}
+        self._ids: OrderedDict[str, int] = OrderedDict()
         self._used_rules: dict[str, Rule] = {}
 
     def report(self, *, repeated: int, skipped: Mapping[str, int]) -> Report:
@@ -183,7 +183,8 @@ class Analysis:
             lost_tokens=0,
         )
         subscription = self._options.subscription
-        self._tally.paid(spend(call, usage, taken.price, taken.rule, subscription=subscription))
+        spent = spend(call, usage, taken.price, taken.rule, subscription=subscription)
+        self._tally.paid(spent, call.billed_usd)
 
     def _judge(self, call: Call, usage: Usage, taken: Intake, prompt: Prompt) -> None:
         drawn = sketch(prompt)
@@ -218,10 +219,10 @@ class Analysis:
         )
         number = self._parents.add(drawn, scope=scope, answered_s=kept.readable_s, prompt=prompt)
         self._ends.add(drawn, scope=scope, number=number)
-        if call.id is not None:
+        if call.id:
             self._ids[call.id] = number
             if len(self._ids) > _MOST_IDS:
-                del self._ids[next(iter(self._ids))]
+                self._ids.popitem(last=False)
         self._known.add(number, kept, prompt, call.size_bytes)
 
     def _parent(self, call: Call, prompt: Prompt, drawn: Sketch, scope: str) -> int | None:
@@ -317,7 +318,7 @@ class Analysis:
             lost_tokens=sum(loss.tokens for loss in losses),
         )
         tally.near(one.rule.name, one.shape.tokens)
-        tally.paid(spent)
+        tally.paid(spent, one.call.billed_usd)
 
     def _case(
         self, one: Judged, known: Known, number: int, growth: Divergence | None
@@ -383,16 +384,6 @@ class Analysis:
         if key not in self._caches:
             self._caches[key] = PromptCache(rule, most_entries=_MOST_ENTRIES)
         return self._caches[key]
-
-
-def _reread(again: Callable[[Place], Mapping[str, Any] | None], known: Known) -> Prompt | None:
-    body = again(known.call.place)
-    if body is None or known.call.api is None:
-        return None
-    try:
-        return prompt_of(body, known.call.api, known.rule.order)
-    except BadBodyError:
-        return None
 
 
 def _later(one_s: float | None, other_s: float | None) -> bool:

@@ -9,6 +9,8 @@ it, has that call as its parent: nothing that was sent in between can share more
 answer. Anything else (an edited history, a fork of a longer one) is left to the index of contents.
 """
 
+from collections import OrderedDict
+
 from stemcache.trace.spans.sketch import Sketch
 from stemcache.trace.spans.span import Prompt
 
@@ -22,7 +24,7 @@ class Ends:
     """Ends of the latest calls, in about 150 bytes each."""
 
     def __init__(self) -> None:
-        self._ends: dict[tuple[str, int], int] = {}
+        self._ends: OrderedDict[tuple[str, int], int] = OrderedDict()
 
     def add(self, drawn: Sketch, *, scope: str, number: int) -> None:
         """Remember where a call's prompt ends."""
@@ -30,7 +32,7 @@ class Ends:
         self._ends.pop(key, None)
         self._ends[key] = number
         if len(self._ends) > _MOST:
-            del self._ends[next(iter(self._ends))]
+            self._ends.popitem(last=False)
 
     def find(self, prompt: Prompt, drawn: Sketch, *, scope: str) -> int | None:
         """Number of the call that the request adds one answer to, or repeats; None if none is.

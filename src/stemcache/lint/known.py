@@ -8,8 +8,9 @@ number ──► Known: place, times, digests, what it left       a few kilobyte
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +18,12 @@ import numpy.typing as npt
 from stemcache.lint.keys import KeyValue
 from stemcache.provider.cache.cuts import Cuts
 from stemcache.provider.rule import Rule
-from stemcache.trace.calls.call import Call
+from stemcache.trace.calls.call import Call, Place
+from stemcache.trace.spans.bad_body import BadBodyError
+from stemcache.trace.spans.prompt import prompt_of
 from stemcache.trace.spans.span import Prompt
 
-__all__ = ["Known", "KnownCalls"]
+__all__ = ["Known", "KnownCalls", "read_again"]
 
 _KNOWN_BYTES = 24 * 2**20
 _PROMPT_BYTES = 24 * 2**20
@@ -99,3 +102,14 @@ class KnownCalls:
         while self._prompt_bytes > _PROMPT_BYTES and len(self._prompts) > 1:
             _, (_, gone) = self._prompts.popitem(last=False)
             self._prompt_bytes -= gone
+
+
+def read_again(again: Callable[[Place], Mapping[str, Any] | None], known: Known) -> Prompt | None:
+    """The prompt of a call whose texts are gone, from the log that has its body."""
+    body = again(known.call.place)
+    if body is None or known.call.api is None:
+        return None
+    try:
+        return prompt_of(body, known.call.api, known.rule.order)
+    except BadBodyError:
+        return None

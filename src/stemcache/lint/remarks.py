@@ -11,6 +11,7 @@ from stemcache.trace.calls.call import Fidelity
 
 __all__ = ["remarks"]
 
+_BILLED_GAP = 0.02
 _SILENT = {
     Fidelity.UNORDERED: "the order of keys is not what was sent: rules on key order stay silent",
     Fidelity.RECONSTRUCTED: "requests are put together from a transcript: rules on tools, system "
@@ -51,6 +52,12 @@ def remarks(
     if total.unpriced_calls and total.priced_calls:
         unpriced = count_of(total.unpriced_calls, "call")
         said.append(f"no price is known for {unpriced}, which no sum of money counts")
+    if abs(tally.billed_usd - tally.listed_usd) > _BILLED_GAP * max(tally.billed_usd, 0.01):
+        said.append(
+            f"the log's own figures of cost come to ${tally.billed_usd:,.2f}, the same calls at "
+            f"list prices to ${tally.listed_usd:,.2f}: one of the two counts cached tokens "
+            "otherwise, or prices differ"
+        )
     if found.trifles:
         said.append(
             f"{count_of(found.trifles, 'cause')} of less than 0.1% of the spend left out: "

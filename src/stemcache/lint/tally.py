@@ -27,6 +27,9 @@ class Tally:
         """Calls whose read tokens were not reported."""
         self.skipped: Counter[str] = Counter()
         self.rules: Counter[str] = Counter()
+        self.billed_usd = 0.0
+        """What the log itself says of the cost of calls, and what the same calls come to."""
+        self.listed_usd = 0.0
         self.shortest: dict[str, int] = {}
         """Tokens of the shortest prompt under each rule."""
         self.fidelities: Counter[str] = Counter()
@@ -79,8 +82,11 @@ class Tally:
         """How short prompts are under a rule: a minimum that sources contest may matter."""
         self.shortest[rule] = min(prompt_tokens, self.shortest.get(rule, prompt_tokens))
 
-    def paid(self, spent: Spend) -> None:
-        """What one call cost."""
+    def paid(self, spent: Spend, billed_usd: float | None = None) -> None:
+        """What one call cost, and what the log says that it did."""
+        if billed_usd is not None and spent.cost is not None and spent.cost.output_usd is not None:
+            self.billed_usd += billed_usd
+            self.listed_usd += spent.cost.input_usd + spent.cost.output_usd
         if spent.cost is None:
             self._unpriced += 1
             return

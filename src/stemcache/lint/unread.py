@@ -4,6 +4,7 @@ Only where most of what one place writes goes unread is that a finding: the last
 conversation leaves something that nobody comes back for.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -51,7 +52,7 @@ class Unread:
     """Follows the newest write of each chain until somebody reads it. Bounded."""
 
     def __init__(self) -> None:
-        self._open: dict[tuple[str, int], _Write] = {}
+        self._open: OrderedDict[tuple[str, int], _Write] = OrderedDict()
         """By scope and chain: what one tenant writes no other can read."""
         self._places: dict[tuple[str, str, str], _Place] = {}
 
