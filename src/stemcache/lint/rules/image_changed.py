@@ -42,7 +42,7 @@ from stemcache.lint.content_cause import content_cause
 from stemcache.lint.place import where
 from stemcache.lint.rule import LintRule
 from stemcache.trace.divergence.change import Change, ChangeKind
-from stemcache.trace.spans.span import SpanKind
+from stemcache.trace.spans.span import Span, SpanKind
 
 __all__ = ["RULE", "explains"]
 
@@ -87,5 +87,14 @@ def explains(change: Change, pair: Pair) -> Cause | None:
         change,
         f"{what} {verb} {where(change)}",
         detail,
-        old=f"{what.split()[1]}, {sum(len(span.text) for span in old):,} chars" if old else None,
+        old=_shape(old),
+        new=_shape(new),
     )
+
+
+def _shape(media: list[Span]) -> str | None:
+    """Kind and length, of the whole data; None where the window has to tell."""
+    if not media:
+        return None
+    what = "document" if media[0].kind is SpanKind.DOCUMENT else "image"
+    return f"{what}, {sum(len(span.text) for span in media):,} chars"
