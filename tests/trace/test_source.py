@@ -133,6 +133,8 @@ def test_what_cannot_be_opened_is_told(tmp_path: Path) -> None:
     assert str(missing.value) == (
         f"no file {tmp_path}/none; give the path of a trace, or - for standard input"
     )
+    with pytest.raises(UsageError, match="give the path of a log, or - for standard input"):
+        open_source(tmp_path / "none", what="log")
     assert str(directory.value) == f"{tmp_path} is a directory; give the trace file in it"
     assert str(odd.value) == "cannot open a\0b: embedded null byte; check the path"
 

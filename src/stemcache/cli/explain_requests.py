@@ -280,7 +280,7 @@ def _line_of(place: Place) -> bytes | None:
 
 def _lines(path: str) -> Iterator[tuple[int, bytes]]:
     """The lines of a file, as far as it can be read: this is for showing, and for ids."""
-    with closing(open_source(path)) as source:
+    with closing(open_source(path, what="request")) as source:
         try:
             for line in numbered_lines(source.chunks()):
                 if line.text is not None:
@@ -291,7 +291,7 @@ def _lines(path: str) -> Iterator[tuple[int, bytes]]:
 
 def _read(path: str) -> bytes:
     held = bytearray()
-    with closing(open_source(path)) as source:
+    with closing(open_source(path, what="request")) as source:
         try:
             for chunk in source.chunks():
                 held += chunk

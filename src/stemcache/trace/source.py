@@ -119,8 +119,11 @@ def _zstd() -> _Inflater:
     return ZstdDecompressor().decompressobj()
 
 
-def open_source(path: str | os.PathLike[str]) -> Source:
-    """Open a file, or standard input for `-`. Raises UsageError where there is nothing to read."""
+def open_source(path: str | os.PathLike[str], *, what: str = "trace") -> Source:
+    """Open a file, or standard input for `-`. Raises UsageError where there is nothing to read.
+
+    `what` is a word for errors: what the user was to name.
+    """
     name = os.fspath(path)
     if name == "-":
         return Source(sys.stdin.buffer, name="standard input", bytes_total=None)
@@ -128,10 +131,10 @@ def open_source(path: str | os.PathLike[str]) -> Source:
         stream = open(name, "rb")  # noqa: SIM115, PTH123  # closed by Source.close
         found = os.fstat(stream.fileno())
     except IsADirectoryError:
-        raise UsageError(f"{name} is a directory; give the trace file in it") from None
+        raise UsageError(f"{name} is a directory; give the {what} file in it") from None
     except FileNotFoundError:
         raise UsageError(
-            f"no file {name}; give the path of a trace, or - for standard input"
+            f"no file {name}; give the path of a {what}, or - for standard input"
         ) from None
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot open {name}: {error}; check the path") from error

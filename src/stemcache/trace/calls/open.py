@@ -167,7 +167,7 @@ class CallLog:
             self._spool_file.close()
 
     def _read(self, file: LogFile) -> Iterator[Call]:
-        self._source = open_source(file.path)
+        self._source = open_source(file.path, what="log")
         name = file.path
         spool = None
         if not _seekable(file.path):

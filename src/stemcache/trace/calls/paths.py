@@ -72,12 +72,12 @@ def _is_of_answers(path: str) -> bool:
         with Path(path).open("rb") as file:
             head = file.read(_HEAD_BYTES)
         if head.startswith(_COMPRESSED):
-            source = open_source(path)
+            source = open_source(path, what="log")
             head = next(source.chunks(), b"")
             source.close()
         if b'"custom_id"' not in head[:_HEAD_BYTES]:
             return False
-        source = open_source(path)
+        source = open_source(path, what="log")
         try:
             line = next(numbered_lines(source.chunks()), None)
         finally:

@@ -122,7 +122,11 @@ def _records(index: FileIndex, name: str) -> Iterator[Record]:
             if text is not None:
                 yield from _decoded(name, number, text, None)
         return
-    source = _SpoolSource(index.spool) if index.spool is not None else open_source(index.path)
+    source = (
+        _SpoolSource(index.spool)
+        if index.spool is not None
+        else open_source(index.path, what="log")
+    )
     try:
         for number, text, value in Records(source, bad=lambda _number, _reason: None):
             yield from _decoded(name, number, text, value)
