@@ -45,6 +45,8 @@ class Shared:
     batch_answers: dict[str, list[tuple[Place, Answer, bool]]] = field(default_factory=dict)
     """Answers to batch requests by custom id, until their requests are read; whether they are
     Anthropic's."""
+    batch_taken: Counter[str] = field(default_factory=Counter)
+    """How many of them requests took already, for ids that several requests have."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Records that are in order but are no calls to a model, by what they are instead."""
 

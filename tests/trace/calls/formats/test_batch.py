@@ -91,3 +91,14 @@ def test_a_request_without_a_body_is_a_problem(tmp_path: Path) -> None:
 def test_a_body_may_be_a_text(tmp_path: Path) -> None:
     """A body that was spelt as a text is decoded."""
     assert one(tmp_path, {**ASKED[0], "body": json.dumps(CHAT)}).body == CHAT
+
+
+def test_very_many_answers_to_one_id_are_joined_in_their_order(tmp_path: Path) -> None:
+    """Each request takes the next one, in constant time, and what is left over is a call."""
+    came = [_came("a", 200, {"id": f"r{n}", "usage": {"prompt_tokens": n}}) for n in range(20_001)]
+    asked = [ASKED[0]] * 20_000
+    paths = written(tmp_path, came, "came.jsonl"), written(tmp_path, asked, "asked.jsonl")
+    calls, log = read(*paths)
+    assert [call.id for call in calls] == [f"r{n}" for n in range(20_001)]
+    assert [call.fidelity for call in calls[-2:]] == [Fidelity.RESERIALISED, Fidelity.USAGE_ONLY]
+    assert log.problems.total == 0

@@ -61,8 +61,7 @@ def _read(record: Record, shared: Shared) -> Iterable[Call]:
     body = json_of(spelt)
     if not is_body(body):
         raise BadLineError(f"no request body at /{field}")
-    answers = shared.batch_answers.get(name)
-    answer = answers.pop(0)[1] if answers else None
+    answer = _taken(name, shared)
     text = spelt if isinstance(spelt, str) else None
     return (
         made_call(
@@ -78,6 +77,19 @@ def _read(record: Record, shared: Shared) -> Iterable[Call]:
     )
 
 
+def _taken(name: str, shared: Shared) -> Answer | None:
+    """The first answer to an id that no request took yet. O(1), however many there are."""
+    answers = shared.batch_answers.get(name)
+    if not answers:
+        return None
+    at = shared.batch_taken.pop(name, 0)
+    if at + 1 < len(answers):
+        shared.batch_taken[name] = at + 1
+    else:
+        del shared.batch_answers[name]
+    return answers[at][1]
+
+
 def _answer(value: Mapping[str, Any]) -> Answer:
     """The answer without its contents."""
     came = nested(value, "result", "message") if "result" in value else value.get("response")
@@ -89,8 +101,8 @@ def _answer(value: Mapping[str, Any]) -> Answer:
 
 def unasked(shared: Shared) -> Iterator[Call]:
     """Answers whose requests were in no file, behind the last file."""
-    for answers in shared.batch_answers.values():
-        for place, answer, of_anthropic in answers:
+    for name, answers in shared.batch_answers.items():
+        for place, answer, of_anthropic in answers[shared.batch_taken[name] :]:
             yield made_call(
                 place=place,
                 body=None,
@@ -101,6 +113,7 @@ def unasked(shared: Shared) -> Iterator[Call]:
                 tier="batch",
             )
     shared.batch_answers.clear()
+    shared.batch_taken.clear()
 
 
 BATCH = CallFormat(
