@@ -7,6 +7,7 @@ import pytest
 
 from stemcache.lint.cause import Cause
 from stemcache.lint.finding import Severity
+from stemcache.lint.helped import helped
 from stemcache.lint.keys import KeyChange, KeyValue
 from stemcache.lint.placement import Fault, Misplaced
 from stemcache.lint.refusals import Refusal
@@ -73,6 +74,17 @@ def test_fault_of_markers(fault: Fault, code: str, kind: str) -> None:
     assert found.group == "/messages/*/content/*"
     assert "secret" not in repr(found)
     assert found.rule.help.format_map(dict(found.fields))
+
+
+def test_help_below_the_minimum_speaks_of_markers_where_there_are_any() -> None:
+    """A provider that keeps prefixes by itself has none that could be left out."""
+    fault = Misplaced("below-minimum", 4, 700, "what is wrong")
+    marked = helped(misplaced_cause(fault, RULE, PROMPT))
+    plain = helped(misplaced_cause(fault, replace(RULE, kind="units"), PROMPT))
+    assert marked.startswith("The provider keeps nothing below 1,024 tokens for this model. Put ")
+    assert plain.startswith("The provider keeps nothing below 1,024 tokens for this model. Put ")
+    assert "leave the marker out" in marked
+    assert "marker" not in plain
 
 
 def test_refusal_is_an_error() -> None:

@@ -8,6 +8,7 @@ from stemcache.lint.cause import Cause
 from stemcache.lint.keys import KeyChange
 from stemcache.lint.placement import Misplaced
 from stemcache.lint.refusals import Refusal
+from stemcache.lint.rules.below_minimum import advice
 from stemcache.lint.timing import Label
 from stemcache.provider.rule import Rule
 from stemcache.trace.calls.call import Call
@@ -73,6 +74,7 @@ def misplaced_cause(found: Misplaced, rule: Rule, prompt: Prompt) -> Cause:
             ("detail", found.detail),
             ("look_back", str(rule.look_back)),
             ("minimum", f"{rule.minimum_tokens.likely:,}"),
+            ("advice", advice(markers=rule.kind == "markers")),
             ("most_markers", str(rule.most_markers)),
             ("pointer", span.pointer),
         ),

@@ -17,6 +17,7 @@ _SECTIONS = [
 ]
 _FIELDS = {
     "added",
+    "advice",
     "gap",
     "look_back",
     "messages",

@@ -36,17 +36,27 @@ side. Some minimums are contested between sources.
 
 from stemcache.lint.rule import LintRule
 
-__all__ = ["RULE"]
+__all__ = ["RULE", "advice"]
 
 RULE = LintRule(
     code="STM406",
     name="below-minimum",
     kind="below-minimum",
     summary="What is marked or shared is shorter than the least that is kept.",
-    help=(
-        "The provider keeps nothing below {minimum} tokens for this model. Put more of what "
-        "is shared in front of the marker (tools, examples, the corpus), mark further on, or "
-        "leave the marker out, since it does nothing."
-    ),
+    help=("The provider keeps nothing below {minimum} tokens for this model. {advice}"),
     page=__doc__ or "",
 )
+
+_MARKED = (
+    "Put more of what is shared in front of the marker (tools, examples, the corpus), mark further "
+    "on, or leave the marker out, since it does nothing."
+)
+_UNMARKED = (
+    "Put more of what requests share at the front (tools, examples, the corpus), so that it is long"
+    " enough, or let it be: what is that short costs little to read anew."
+)
+
+
+def advice(*, markers: bool) -> str:
+    """What to change, for a provider with markers or without."""
+    return _MARKED if markers else _UNMARKED

@@ -1,14 +1,15 @@
-"""A message goes on where it ended before, on a provider that reads at ends of messages.
+"""A block goes on where it ended before, on a provider that reads at ends of blocks only.
 
 ## What it finds
 
-A message that begins as its parent's and is longer, where the provider reads only at ends of
-messages and breakpoints (OpenAI from 5.6).
+A block that begins as its parent's and is longer, where the provider reads only where a marker or
+a block ends (Anthropic, on any platform, Bedrock, Qwen and MiniMax with markers), or only at ends
+of messages and breakpoints (OpenAI from 5.6).
 
 ## Why it costs
 
-What was kept ended with the message. That end is now in the middle of one, where nothing is
-looked for, so reading falls back to the breakpoint before.
+What was kept ended with the block. That end is now in the middle of one, where nothing is looked
+for, so reading falls back to the marker or breakpoint before.
 
 ## Example
 
@@ -20,8 +21,8 @@ looked for, so reading falls back to the breakpoint before.
 
 ## Use instead
 
-Append messages instead of making one longer, or give the old part a block of its own with an
-explicit breakpoint at its end.
+Append a block or a message instead of making one longer: what is old then ends where it ended.
+On OpenAI from 5.6 give the old part a block of its own with an explicit breakpoint at its end.
 
 ## Limits
 
@@ -30,6 +31,7 @@ On providers that compare prefixes token by token this costs nothing, and is no 
 ## References
 
 - microsoft/agent-framework#7157, coder/mux#3712
+- Anthropic, *Prompt caching*
 - OpenAI, *Prompt caching*
 - OpenAI, *Prompt caching: diagnostics*
 """
@@ -42,13 +44,10 @@ RULE = LintRule(
     code="STM409",
     name="extended-message",
     kind="extended-message",
-    summary=(
-        "A message goes on where it ended before, on a provider that reads at ends of messages."
-    ),
+    summary="A block goes on where it ended before, on a provider that reads at ends of blocks.",
     help=(
-        "Append a message of its own, or a block with a breakpoint behind the old one, "
-        "instead of making the last message longer: the provider reads only where a message "
-        "or a marked block ended."
+        "Append a block or a message of its own instead of making the old one longer: the provider "
+        "reads only where a block, a message or a marker ended, and this end is now inside one."
     ),
     page=__doc__ or "",
     needs_parameters=True,
