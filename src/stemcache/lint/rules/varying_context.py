@@ -2,8 +2,8 @@
 
 ## What it finds
 
-Memories, retrieved passages, a user's profile, the question itself, or any block that one request
-has and the next has not, ahead of a corpus, a history or instructions that both share.
+Memories, retrieved passages, a user's name or profile, the question itself, or any block that one
+request has and the next has not, ahead of a corpus, a history or instructions that both share.
 
 ## Why it costs
 
@@ -37,7 +37,8 @@ of their scores, so that equal sets are equal texts.
 Where a system prompt differs, an edit and a varying passage look alike. It is called varying where
 a heading names memory, documents, a question, a profile or the like, where long passages have few
 words in common, and where a first line is a question, is new altogether, or holds an id or a clock
-as well. Else it is `edited-prompt`. Text that differs at the very end of a prompt costs nothing and
+as well. Else it is `edited-prompt`, unless a log shows several texts that alternate in that place,
+such as the names of users. Text that differs at the very end of a prompt costs nothing and
 is no finding.
 
 ## References
@@ -51,6 +52,7 @@ is no finding.
 """
 
 import re
+from dataclasses import replace
 
 from stemcache.lint.cause import Cause, Pair
 from stemcache.lint.change_class import class_of
@@ -62,7 +64,7 @@ from stemcache.trace.divergence.change import Change, ChangeKind
 from stemcache.trace.spans.span import SpanKind
 from stemcache.wire.section import Section
 
-__all__ = ["RULE", "explains"]
+__all__ = ["RULE", "alternating_cause", "explains"]
 
 RULE = LintRule(
     code="STM104",
@@ -112,6 +114,22 @@ def explains(change: Change, pair: Pair) -> Cause | None:
     if change.kind is ChangeKind.REPLACED:
         message = f"the text differs from here on {place}"
     return content_cause(RULE, change, message, sort, fields=(("where", where(change)),))
+
+
+def alternating_cause(cause: Cause) -> Cause:
+    """What looked edited in each pair, where the log shows that several texts come and go.
+
+    One pair cannot tell a release from a user's name; a group of them can. Place, shapes, texts and
+    group stay as they are.
+    """
+    place = "in the system prompt"
+    return replace(
+        cause,
+        rule=RULE,
+        kind=RULE.kind,
+        message=f"different texts alternate {place}",
+        fields=(("where", place),),
+    )
 
 
 def _of_system(change: Change, pair: Pair) -> str | None:
