@@ -81,8 +81,8 @@ def test_help_below_the_minimum_speaks_of_markers_where_there_are_any() -> None:
     fault = Misplaced("below-minimum", 4, 700, "what is wrong")
     marked = helped(misplaced_cause(fault, RULE, PROMPT))
     plain = helped(misplaced_cause(fault, replace(RULE, kind="units"), PROMPT))
-    assert marked.startswith("The provider keeps nothing below 1,024 tokens for this model. Put ")
-    assert plain.startswith("The provider keeps nothing below 1,024 tokens for this model. Put ")
+    assert marked.startswith("The provider keeps nothing below 1,024 tokens for this model, ")
+    assert plain.startswith("The provider keeps nothing below 1,024 tokens for this model, ")
     assert "leave the marker out" in marked
     assert "marker" not in plain
 

@@ -43,20 +43,23 @@ RULE = LintRule(
     name="below-minimum",
     kind="below-minimum",
     summary="What is marked or shared is shorter than the least that is kept.",
-    help=("The provider keeps nothing below {minimum} tokens for this model. {advice}"),
+    help=(
+        "The provider keeps nothing below {minimum} tokens for this model, and does not say so. "
+        "{advice}."
+    ),
     page=__doc__ or "",
 )
 
 _MARKED = (
     "Put more of what is shared in front of the marker (tools, examples, the corpus), mark further "
-    "on, or leave the marker out, since it does nothing."
+    "on, or leave the marker out, since it does nothing"
 )
 _UNMARKED = (
     "Put more of what requests share at the front (tools, examples, the corpus), so that it is long"
-    " enough, or let it be: what is that short costs little to read anew."
+    " enough, or let it be: what is that short costs little to read anew"
 )
 
 
 def advice(*, markers: bool) -> str:
-    """What to change, for a provider with markers or without."""
+    """What to change, for a provider with markers or without, as a sentence without its stop."""
     return _MARKED if markers else _UNMARKED
