@@ -34,3 +34,42 @@ def test_records_that_are_no_calls_are_told(tmp_path: Path) -> None:
         assert len(list(log)) == 1
         assert log.remarks() == ("1 record left out as no call: files of no known format",)
         assert log.skipped == {}
+
+
+def test_ids_that_are_none_are_told(tmp_path: Path) -> None:
+    """A server that gives one id to all responses loses no call, and the reader learns of it."""
+    path = tmp_path / "calls.jsonl"
+    records = [
+        {"request": {**BODY, "n": n}, "response": {"id": "chatcmpl-0", "choices": []}}
+        for n in range(36)
+    ]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    with open_calls([str(path)]) as calls:
+        log = LintLog(calls)
+        assert len(list(log)) == 36
+        assert log.repeated == 0
+        (remark,) = log.remarks()
+    assert remark == (
+        "35 records repeat the response id chatcmpl-0 with another body: they are taken as "
+        "calls of their own"
+    )
+
+
+def test_ids_that_are_none_are_told_up_to_three(tmp_path: Path) -> None:
+    """The rest are counted; an id is shown on one line whatever it holds."""
+    path = tmp_path / "calls.jsonl"
+    records = [
+        {"request": {**BODY, "n": n}, "response": {"id": f"id\n{n % 5}", "choices": []}}
+        for n in range(10)
+    ]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    with open_calls([str(path)]) as calls:
+        log = LintLog(calls)
+        assert len(list(log)) == 10
+        remarks = log.remarks()
+    assert len(remarks) == 4
+    assert remarks[0] == (
+        "1 record repeats the response id id\\n0 with another body: it is taken as a call of its "
+        "own"
+    )
+    assert remarks[3] == "and so do records of 2 other ids"

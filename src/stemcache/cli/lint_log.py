@@ -5,10 +5,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from stemcache.lint.figures import count_of
+from stemcache.lint.visible import visible
 from stemcache.trace.calls.call import Call, Place
 from stemcache.trace.calls.open import CallLog
 
 __all__ = ["LintLog"]
+
+_MOST_IDS = 3
 
 
 class LintLog:
@@ -40,9 +43,22 @@ class LintLog:
             f"{count_of(count, 'record')} left out as no call: {what}"
             for what, count in sorted(self._calls.left_out.items())
         ]
+        found.extend(_reused(self._calls.reused_ids))
         problems = self._calls.problems
         if problems.total:
             first = "; ".join(map(str, problems.examples[:3]))
             more = problems.total - min(3, len(problems.examples))
             found.append(f"not read: {first}" + (f"; and {more:,} more" if more else ""))
         return tuple(found)
+
+
+def _reused(ids: Mapping[str, int]) -> Iterator[str]:
+    for name, count in sorted(ids.items(), key=lambda item: (-item[1], item[0]))[:_MOST_IDS]:
+        verb, taken = ("repeats", "it is taken as a call of its own")
+        if count > 1:
+            verb, taken = ("repeat", "they are taken as calls of their own")
+        shown = visible(name, most_characters=60)
+        records = count_of(count, "record")
+        yield f"{records} {verb} the response id {shown} with another body: {taken}"
+    if len(ids) > _MOST_IDS:
+        yield f"and so do records of {count_of(len(ids) - _MOST_IDS, 'other id')}"

@@ -2,7 +2,7 @@
 
 ```
 paths ──► files ──► records ──first ones──► format ──► reader ──► Call … ──► repeated? dropped
-                    problems counted                  left out counted        by response id
+                    problems counted                  left out counted        by id and body
 ```
 Memory is bounded by the longest line and by what a format must hold: a transcript, the answers to
 a batch, one document. Of each line eight bytes stay, to read it again, and of each response id
@@ -29,6 +29,7 @@ from stemcache.trace.calls.formats.batch import unasked
 from stemcache.trace.calls.formats.mapped import MAPPED, parsed_mapping
 from stemcache.trace.calls.paths import LogFile, answers_first, found_files
 from stemcache.trace.calls.records import Piece, Records
+from stemcache.trace.calls.repeats import Repeats
 from stemcache.trace.calls.reread import FileIndex, Reread
 from stemcache.trace.calls.spool import Spool, SpoolFile
 from stemcache.trace.problem import BadLineError
@@ -98,7 +99,7 @@ class CallLog:
     ) -> None:
         self.problems = Problems()
         self.repeated = 0
-        """Records of a response that was counted before."""
+        """Records of a call that was counted before."""
         self.lines = 0
         """Records so far that are not blank."""
         self.reread = Reread(shared)
@@ -112,7 +113,7 @@ class CallLog:
         self._spool_file: SpoolFile | None = None
         self._bytes_before = 0
         self._bytes_total = _total(files)
-        self._seen: set[str] = set()
+        self._repeats = Repeats()
         self._entered = False
 
     @property
@@ -124,6 +125,11 @@ class CallLog:
     def left_out(self) -> Mapping[str, int]:
         """Records that are in order but are no calls, such as other spans of a trace."""
         return self._shared.left_out
+
+    @property
+    def reused_ids(self) -> Mapping[str, int]:
+        """Calls with the response id of another call, by that id: the id cannot be one."""
+        return self._repeats.reused
 
     @property
     def bytes_read(self) -> int:
@@ -141,12 +147,10 @@ class CallLog:
         self._entered = True
         files = answers_first(self._files)
         for call in chain(chain.from_iterable(map(self._read, files)), unasked(self._shared)):
-            if call.id is not None:
-                if call.id in self._seen:
-                    self.repeated += 1
-                    continue
-                self._seen.add(call.id)
-            yield call
+            if self._repeats.is_repeat(call):
+                self.repeated += 1
+            else:
+                yield call
 
     def __enter__(self) -> Self:
         return self
