@@ -68,6 +68,7 @@ def _known(body: Body, rule: Rule) -> Known:
         reported_prompt_tokens=None,
         readable_s=None,
         last_write=None,
+        output_tokens=0,
         did_nothing=False,
     )
 

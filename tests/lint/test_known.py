@@ -41,6 +41,7 @@ def _known(line: int, *, size_bytes: int = 100, **others: Any) -> Known:
         "reported_prompt_tokens": None,
         "readable_s": None,
         "last_write": None,
+        "output_tokens": 0,
         "did_nothing": False,
     }
     return Known(**{**given, **others})

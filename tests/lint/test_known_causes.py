@@ -342,3 +342,52 @@ def test_cache_point_that_keeps_nothing() -> None:
         "/messages/0/content/1/toolResult/content/1/cachePoint",
         "/system/0/cachePoint",
     ]
+
+
+def test_causes_of_which_none_helps_alone_are_charged_to_the_first() -> None:
+    """A clock behind shuffled tools: both are named, each with the other, and charged once."""
+    bodies = []
+    for turn in range(6):
+        body = anthropic(turn + 1)
+        body["tools"] = body["tools"][turn % 3 :] + body["tools"][: turn % 3]
+        body["system"][0]["text"] = f"Now: {1_790_000_000 + 60 * turn}\n" + prose(3_000, 7)
+        bodies.append(body)
+    found = lint(bodies).findings
+    assert [(one.kind, one.needs, one.lost_tokens > 0) for one in found] == [
+        ("tool-order", ("STM101",), True),
+        ("clock", ("STM201",), False),
+    ]
+
+
+def test_names_that_alternate_are_no_edit_of_the_prompt() -> None:
+    """One pair looks like a release; ten users do not."""
+    bodies = []
+    for turn in range(24):
+        user = ("Ann", "Bob", "Cy", "Di", "Ed", "Flo", "Gus", "Hal")[turn * 5 % 8]
+        body = chat(1)
+        body["messages"][0]["content"] = f"You are assisting {user} today.\n" + prose(3_000, 7)
+        body["messages"][1]["content"] = prose(20, turn + 700)
+        bodies.append(body)
+    assert [kind for kind, _, _ in kinds(lint(bodies))] == ["varying-context"]
+
+
+def test_clock_before_a_deepseek_prompt() -> None:
+    """Units that are kept whole end wherever a request ends, so an edit in front loses them."""
+    bodies = []
+    for turns in range(1, 8):
+        body = chat(turns, model="deepseek-chat")
+        body["messages"][0]["content"] = f"It is 2026-11-30T09:{turns:02}:02Z.\n" + prose(3_000, 7)
+        bodies.append(body)
+    assert [kind for kind, _, _ in kinds(lint(bodies))] == ["clock"]
+
+
+def test_line_break_that_a_replay_adds() -> None:
+    """White space at the end of a message that was sent without is white space, and no growth."""
+    bodies = []
+    for turns in range(1, 6):
+        body = anthropic(turns)
+        for message in body["messages"][:-1]:
+            if message["role"] == "user":
+                message["content"][0]["text"] += "\n"
+        bodies.append(body)
+    assert [kind for kind, _, _ in kinds(lint(bodies))] == ["whitespace"]

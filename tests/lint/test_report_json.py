@@ -34,6 +34,7 @@ def test_a_finding_has_the_names_that_were_promised() -> None:
                 "share",
                 "route",
                 "rule",
+                "needs",
                 "fingerprint",
                 "examples",
             ]

@@ -256,12 +256,19 @@ class Analysis:
             self._tally.cold += 1
         steps, ladder = ((), None) if case is None else ladder_of(case)
         dropped = known is not None and known.did_nothing and did_nothing(one)
-        reading = reading_of(one, outcome, ladder, dropped=dropped)
+        reading = reading_of(
+            one,
+            outcome,
+            ladder,
+            dropped=dropped,
+            answer_tokens=0 if known is None else known.output_tokens,
+        )
         words = timing_words(outcome, one.rule)
         losses = [
             Loss(timing_cause(label, one.call, words), tokens)
             for label, tokens in reading.parts
-            if label != "rounding"
+            # What no rule foretold cannot be missed.
+            if label != "rounding" and (one.rule.name or label != "unexplained")
         ]
         if case is not None and ladder is not None:
             if ladder.top and case.parent.last_write is not None:
@@ -374,6 +381,7 @@ class Analysis:
                     parent=None if known is None else known.call.place,
                     lost_tokens=loss.tokens,
                     cost_usd=cost_usd,
+                    needs=loss.needs,
                     rule=one.rule.name or None,
                 )
             )

@@ -1,6 +1,6 @@
 """Occurrences of causes to findings: one a cause, counted, with its three costliest places."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from heapq import heappush, heappushpop
 from itertools import count
@@ -8,6 +8,8 @@ from itertools import count
 from stemcache.lint.cause import Cause
 from stemcache.lint.finding import Example, Finding, Location, Severity
 from stemcache.lint.helped import helped
+from stemcache.lint.rules import edited_prompt
+from stemcache.lint.rules.varying_context import alternating_cause
 from stemcache.trace.calls.call import Call, Place
 
 __all__ = ["Collector", "Found", "Occurrence"]
@@ -15,6 +17,9 @@ __all__ = ["Collector", "Found", "Occurrence"]
 _EXAMPLES = 3
 _TRIFLE_SHARE = 0.001
 """A cause of less than that of the spend is not worth a reader's time."""
+_MOST_TEXTS = 8
+_ALTERNATE = 3
+"""So many different texts at one place are no release of a prompt."""
 _MOST_GROUPS = 20_000
 """Causes beyond so many places are put together by their rule: nobody reads that far."""
 
@@ -32,6 +37,8 @@ class Occurrence:
     """Name of the provider's rule."""
     times: int = 1
     """How many requests it stands for."""
+    needs: tuple[str, ...] = ()
+    """Codes of the causes that have to be mended as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +53,27 @@ class Found:
 
 
 class _Group:
-    __slots__ = ("best", "cost_usd", "count", "lost_tokens", "unpriced")
+    __slots__ = (
+        "best",
+        "cost_usd",
+        "count",
+        "last",
+        "lost_tokens",
+        "needs",
+        "texts",
+        "unpriced",
+    )
 
     def __init__(self) -> None:
         self.count = 0
         self.lost_tokens = 0
         self.cost_usd = 0.0
         self.unpriced = False
+        self.last: Place | None = None
+        """Where it was found last: a request in which it is twice counts once."""
+        self.needs: set[str] = set()
+        self.texts: set[int] = set()
+        """Digests of the first few different texts that were found there."""
         self.best: list[tuple[float, int, Occurrence]] = []
 
 
@@ -73,7 +94,12 @@ class Collector:
             if len(self._groups) >= _MOST_GROUPS:
                 key = (cause.rule.code, cause.kind, occurrence.rule or "", "", "")
             group = self._groups.setdefault(key, _Group())
-        group.count += occurrence.times
+        if occurrence.call.place != group.last:
+            group.count += occurrence.times
+        group.last = occurrence.call.place
+        group.needs.update(occurrence.needs)
+        if len(group.texts) < _MOST_TEXTS:
+            group.texts.add(hash(cause.new_text))
         group.lost_tokens += occurrence.lost_tokens
         if occurrence.cost_usd is None:
             group.unpriced = True
@@ -129,6 +155,9 @@ def _finding(
     warning_share: float,
 ) -> Finding:
     best = [entry[2] for entry in sorted(group.best, key=lambda entry: entry[:2], reverse=True)]
+    if len(group.texts) >= _ALTERNATE and best[0].cause.kind == edited_prompt.RULE.kind:
+        # A release changes a prompt once: what comes and goes is of a user or a request.
+        best = [replace(each, cause=alternating_cause(each.cause)) for each in best]
     first = best[0]
     cause = first.cause
     cost_usd = None if group.unpriced and not group.cost_usd else group.cost_usd
@@ -151,6 +180,7 @@ def _finding(
         examples=tuple(map(_example, best)),
         route=first.call.route,
         rule=first.rule,
+        needs=tuple(sorted(group.needs - {cause.rule.code})),
         share=share,
         fingerprint=blake2b("\0".join(key).encode(errors="replace"), digest_size=8).hexdigest(),
     )

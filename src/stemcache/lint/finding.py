@@ -76,6 +76,9 @@ class Finding:
     route: str | None = None
     rule: str | None = None
     """Name of the provider's rule by which tokens were lost."""
+    needs: tuple[str, ...] = ()
+    """Codes of the causes that have to be mended as well before the tokens come back. All that is
+    lost jointly is charged to the first of them in the prompt."""
     share: float | None = None
     """Of the log's input spend (of its prompt tokens where there is no price)."""
     fingerprint: str = ""

@@ -37,6 +37,8 @@ class Loss:
 
     cause: Cause
     tokens: int
+    needs: tuple[str, ...] = ()
+    """Codes of the causes that have to be mended as well before these tokens come back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,11 +104,16 @@ def judge(
     case: Case, steps: Sequence[Step], ladder: Ladder, *, read_tokens: int, markers: bool
 ) -> list[Loss]:
     """Losses to content, parameters and, if `markers` can be seen, placement."""
-    losses = []
+    losses: list[Loss] = []
+    waiting: list[Step] = []
     for level, step in enumerate(steps, start=1):
+        waiting.append(step)
+        if ladder.levels[level] == ladder.levels[level - 1]:
+            continue
         lost = ladder.levels[level] - max(ladder.levels[level - 1], read_tokens)
         if lost > 0:
-            losses.append(Loss(_cause(case, step), lost))
+            losses += _jointly([_cause(case, each) for each in waiting], lost)
+        waiting.clear()
     # What another model would have kept of the parent says nothing of where markers stand.
     if markers and not any(step.key is not None and step.key.name == "model" for step in steps):
         fault = misplaced(
@@ -122,12 +129,21 @@ def judge(
     return losses
 
 
+def _jointly(causes: Sequence[Cause], tokens: int) -> list[Loss]:
+    """Charge causes of which none gives anything back alone: all to the first of the prompt."""
+    codes = tuple(dict.fromkeys(cause.rule.code for cause in causes))
+    return [
+        Loss(cause, tokens if number == 0 else 0, codes if len(causes) > 1 else ())
+        for number, cause in enumerate(causes)
+    ]
+
+
 def _cause(case: Case, step: Step) -> Cause:
     if step.key is not None:
         return key_cause(step.key, case.rule)
     change = step.change
     assert change is not None, "a step is a change or a parameter"
-    if is_growth(change):
+    if is_growth(change) and change.new.strip():
         return extended_cause(case.prompt, step.span, case.rule)
     return _explained(case, change)
 

@@ -104,6 +104,7 @@ def known_of(one: Judged) -> Known:
         reported_prompt_tokens=one.usage.prompt_tokens,
         readable_s=readable_s(one.call, one.rule),
         last_write=positions[left.positions[-1]].chain if left.positions else None,
+        output_tokens=one.usage.output_tokens or 0,
         did_nothing=did_nothing(one),
     )
 

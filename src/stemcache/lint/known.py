@@ -51,6 +51,8 @@ class Known:
     """From when on what it left can be read."""
     last_write: int | None
     """Chain of the last position at which it left something; None where that is everywhere."""
+    output_tokens: int
+    """Of its answer; 0 where that is unknown."""
     did_nothing: bool
     """Whether it had markers that count and its usage shows neither a read nor a write."""
 

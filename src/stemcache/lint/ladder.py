@@ -165,7 +165,8 @@ def climb(
         found.append(_floored(rule, shared_tokens))
     else:
         held = set(parent_held.positions)
-        reached = set(reach(rule, child).positions)
+        cuts = reach(rule, child)
+        reached = range(len(aligned)) if cuts.everywhere else set(cuts.positions)
         findable = [i for i, one in enumerate(aligned) if one.parent_span in held and i in reached]
         limits = [step.span for step in steps] + [len(within)]
         found = [

@@ -29,10 +29,18 @@ class Reading:
     """Whether more was read than the log explains."""
 
 
-def reading_of(one: Judged, outcome: Outcome, ladder: Ladder | None, *, dropped: bool) -> Reading:
+def reading_of(
+    one: Judged,
+    outcome: Outcome,
+    ladder: Ladder | None,
+    *,
+    dropped: bool,
+    answer_tokens: int = 0,
+) -> Reading:
     """`ladder` is of the comparison with the parent, None where there is none.
 
-    `dropped` says that markers had no effect on the parent, nor on this request.
+    `dropped` says that markers had no effect on the parent, nor on this request; `answer_tokens`
+    is the length of the parent's answer.
     """
     untimely = max(outcome.expired_tokens, outcome.raced_tokens, outcome.routed_tokens)
     should = outcome.read_tokens + untimely
@@ -42,9 +50,12 @@ def reading_of(one: Judged, outcome: Outcome, ladder: Ladder | None, *, dropped:
     read = reported
     if read is None:
         read = outcome.read_tokens if untimely else should
-    tolerance = _tolerance_tokens(one)
+    # An answer may be sent back otherwise than it was given: by whom nothing is promised of it.
+    tolerance = _tolerance_tokens(one) + (answer_tokens if one.rule.keeps_answer else 0)
+    promised = any(ttl.low_s > 0 for ttl in one.rule.ttls)
+    doubtful = outcome.doubtful_tokens if promised else 0
     evidence = Evidence(
-        expired_tokens=max(outcome.expired_tokens, outcome.doubtful_tokens),
+        expired_tokens=max(outcome.expired_tokens, doubtful),
         raced_tokens=outcome.raced_tokens,
         routed_tokens=outcome.routed_tokens,
         dropped=dropped,

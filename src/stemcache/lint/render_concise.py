@@ -6,7 +6,7 @@ from stemcache.lint.figures import count_of, money, tokens
 from stemcache.lint.finding import Example, Finding, Location, Report
 from stemcache.lint.visible import visible
 
-__all__ = ["loss", "place", "render", "weight"]
+__all__ = ["loss", "place", "render", "together", "weight"]
 
 
 def render(report: Report) -> Iterator[str]:
@@ -27,10 +27,20 @@ def place(location: Location) -> str:
     return f"{visible(location.pointer)}:{location.char}"
 
 
+def together(finding: Finding) -> str:
+    """Which other causes stand before the same tokens."""
+    codes = ", ".join(finding.needs)
+    if finding.lost_tokens:
+        return f"lost together with {codes}, which has to be mended as well"
+    return f"mend it with {codes}, to which the loss is charged"
+
+
 def weight(finding: Finding) -> Iterator[str]:
     """How many requests, tokens and dollars; what is not known or nothing is left out."""
     yield count_of(finding.count, "request")
     yield from loss(finding)
+    if finding.needs:
+        yield f"with {' and '.join(finding.needs)}"
 
 
 def loss(of: Finding | Example) -> Iterator[str]:

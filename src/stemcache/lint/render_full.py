@@ -21,7 +21,7 @@ from rich.text import Text
 
 from stemcache.lint.figures import count_of, percent
 from stemcache.lint.finding import Finding, Location, Report, Severity
-from stemcache.lint.render_concise import loss, place, weight
+from stemcache.lint.render_concise import loss, place, together, weight
 from stemcache.lint.summary_lines import headline, summary
 from stemcache.lint.visible import visible
 
@@ -128,6 +128,8 @@ def _weight(screen: _Screen, finding: Finding) -> Iterator[str]:
     if finding.route:
         parts.append(f"route {visible(finding.route, most_characters=60)}")
     yield from screen.wrapped(f"{finding.severity.value}: {'; '.join(parts)}", indent=2)
+    if finding.needs:
+        yield from screen.wrapped(together(finding), indent=2)
     share = finding.share
     if share is None or not 0 <= share <= 1 or not finding.lost_tokens:
         return

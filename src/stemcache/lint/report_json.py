@@ -61,6 +61,7 @@ def _finding(finding: Finding, *, show_text: bool) -> dict[str, Any]:
         "share": finding.share,
         "route": finding.route,
         "rule": finding.rule,
+        "needs": list(finding.needs),
         "fingerprint": fingerprint_of(finding),
         "examples": [_example(each, show_text=show_text) for each in finding.examples],
     }

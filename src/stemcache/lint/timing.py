@@ -32,6 +32,8 @@ def labelled(
     """
     if gap_tokens <= 0:
         return []
+    if reported and gap_tokens <= tolerance_tokens:
+        return [("rounding", gap_tokens)]
     parts: list[tuple[Label, int]] = []
     left = gap_tokens
     shown: tuple[tuple[Label, int], ...] = (

@@ -22,7 +22,8 @@ def read_by(old: Judged, new: Judged, case: Case, ladder: Ladder, row: Row | Non
         should, parts = row.predicted_tokens, row.parts
     else:
         dropped = did_nothing(old) and did_nothing(new)
-        found = reading_of(new, outcome, ladder, dropped=dropped)
+        answer_tokens = old.usage.output_tokens or 0
+        found = reading_of(new, outcome, ladder, dropped=dropped, answer_tokens=answer_tokens)
         should, parts = found.should_tokens, found.parts
     aligned = case.divergence.aligned
     last = max((i for i, parent in enumerate(aligned) if parent >= 0), default=-1)
