@@ -55,7 +55,7 @@ def test_calls_of_no_known_provider() -> None:
     (said,) = _said(Total(calls=1_500, rules={"": 1_200, "test": 300}))
     assert said == (
         "1,200 of 1,500 calls name no provider or model that is known: no minimum and no money for "
-        "them; name one with --provider, or an alias"
+        "them, and markers are not judged; name one with --provider, or an alias in stemcache.toml"
     )
 
 

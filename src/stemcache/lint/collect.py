@@ -8,6 +8,7 @@ from itertools import count
 from stemcache.lint.cause import Cause
 from stemcache.lint.finding import Example, Finding, Location, Severity
 from stemcache.lint.helped import helped
+from stemcache.lint.pointers import without_keys
 from stemcache.lint.rules import edited_prompt
 from stemcache.lint.rules.varying_context import alternating_cause
 from stemcache.trace.calls.call import Call, Place
@@ -193,7 +194,8 @@ def _severity(cause: Cause, share: float | None, warning_share: float) -> Severi
 
 
 def _location(place: Place, pointer: str = "", char: int | None = None) -> Location:
-    return Location(place.file, place.line, pointer, char)
+    shown = without_keys(pointer)
+    return Location(place.file, place.line, shown, char if shown == pointer else None)
 
 
 def _example(occurrence: Occurrence) -> Example:

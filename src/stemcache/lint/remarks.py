@@ -31,7 +31,8 @@ def remarks(
     if unresolved:
         said.append(
             f"{unresolved:,} of {total.calls:,} calls name no provider or model that is known: no "
-            "minimum and no money for them; name one with --provider, or an alias"
+            "minimum and no money for them, and markers are not judged; name one with --provider, "
+            "or an alias in stemcache.toml"
         )
     for fidelity, sentence in _SILENT.items():
         count = total.fidelities.get(str(fidelity), 0)

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 from stemcache.lint.explain.explanation import Difference, Explanation, Party, View
+from stemcache.lint.pointers import without_keys
 from stemcache.lint.visible import encodable
 
 __all__ = ["VERSION", "as_json", "render"]
@@ -96,7 +97,7 @@ def _view(view: View, *, show_text: bool) -> dict[str, Any]:
         "file": view.file,
         "line": view.line,
         "column": view.column,
-        "pointer": view.pointer,
+        "pointer": view.pointer if show_text else without_keys(view.pointer),
         "char": view.char,
         "shape": view.shape or None,
     }

@@ -30,6 +30,7 @@ from stemcache.lint.explain.explanation import (
 )
 from stemcache.lint.explain.spelling import Spelling
 from stemcache.lint.figures import count_of
+from stemcache.lint.pointers import without_keys
 from stemcache.lint.visible import visible
 
 __all__ = ["render"]
@@ -303,7 +304,7 @@ def _place(view: View, of: View | None = None) -> str:
         spot += f":{view.line}:{view.column}"
     if of is not None and (of.pointer, of.char) == (view.pointer, view.char):
         return spot
-    pointer = visible(view.pointer) or "/"
+    pointer = visible(without_keys(view.pointer)) or "/"
     char = "" if view.char is None else f" char {view.char}"
     return f"{spot}  {pointer}{char}"
 
