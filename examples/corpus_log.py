@@ -15,11 +15,12 @@ import argparse
 import gzip
 import json
 import random
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, NamedTuple, cast
 
-_WORDS = (
+_WORDS = (  # noqa: SIM905  # a list of words reads better as a text
     "account adapter address agent amount answer archive audit balance battery branch budget "
     "button cable carrier channel claim clause contract credit currency customer damage deadline "
     "delivery deposit device discount document draft escalation estimate exchange field firmware "
@@ -51,16 +52,22 @@ def corpus(chance: random.Random, tokens: int) -> str:
     return "\n".join(lines)
 
 
-def records(queries: int, tokens: int, seed: int) -> "list[tuple[str, str, datetime]]":
-    """First lines, questions and times of all queries."""
+class Query(NamedTuple):
+    """What is a request's own."""
+
+    first_line: str
+    question: str
+    at: datetime
+
+
+def queries_of(count: int, seed: int) -> Iterator[Query]:
+    """All queries, spread over ten hours."""
     chance = random.Random(seed)
     start = datetime(2026, 11, 16, 8, 0, tzinfo=UTC)
-    made = []
-    for number in range(queries):
-        at = start + timedelta(seconds=number * 36_000 / queries)
+    for number in range(count):
+        at = start + timedelta(seconds=number * 36_000 / count)
         line = f"[{at.isoformat(timespec='milliseconds')}] request {chance.getrandbits(64):016x}"
-        made.append((line, sentence(chance, chance.randint(8, 25)), at))
-    return made
+        yield Query(line, sentence(chance, chance.randint(8, 25)), at)
 
 
 def main() -> None:
@@ -76,8 +83,8 @@ def main() -> None:
     text = corpus(random.Random(asked.seed), asked.corpus_tokens)
     system = "You answer questions about the corpus below, and cite paragraphs by number."
     with _opened(asked.output) as stream:
-        seen = 0
-        for line, question, at in records(asked.queries, asked.corpus_tokens, asked.seed):
+        for number, query in enumerate(queries_of(asked.queries, asked.seed)):
+            line, question, at = query
             parts = [text, line, question] if asked.fixed else [line, text, question]
             body = {
                 "model": asked.model,
@@ -87,8 +94,7 @@ def main() -> None:
                 ],
             }
             prompt_tokens = round(len(json.dumps(body)) / _BYTES_PER_TOKEN)
-            cached = (prompt_tokens - 100) // 128 * 128 if asked.fixed and seen else 0
-            seen += 1
+            cached = (prompt_tokens - 100) // 128 * 128 if asked.fixed and number else 0
             usage = {
                 "prompt_tokens": prompt_tokens,
                 "completion_tokens": 180,
@@ -98,7 +104,7 @@ def main() -> None:
                 "time": at.timestamp(),
                 "status": 200,
                 "request": body,
-                "response": {"id": f"chatcmpl-{seen:06d}", "usage": usage},
+                "response": {"id": f"chatcmpl-{number:06d}", "usage": usage},
             }
             stream.write(json.dumps(record, ensure_ascii=False) + "\n")
 

@@ -86,7 +86,7 @@ def main() -> int:
     chance = random.Random(asked.seed)
     ends: Counter[str] = Counter()
     broken = 0
-    peak_mib = _MOST_GROWTH_MIB
+    peak_mib = float(_MOST_GROWTH_MIB)
     until = time.monotonic() + 60 * asked.minutes
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log.jsonl"
