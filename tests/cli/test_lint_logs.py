@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from stemcache.cli.main import stemcache
 from tests.cli.lint_runs import lint
 
 SECRET = "the patient's name is Ada"
@@ -106,3 +108,84 @@ def test_a_log_of_no_calls_is_refused(tmp_path: Path) -> None:
     run = lint(tmp_path / "none.jsonl")
     assert run.code == 2
     assert "none.jsonl" in run.err
+
+
+@pytest.mark.parametrize("name", ["har", "claude-code", "codex", "batch", "litellm", "langfuse"])
+def test_a_wrong_format_is_refused(tmp_path: Path, name: str) -> None:
+    """A log of which no call is read must not pass as clean."""
+    path = log(tmp_path / "calls.jsonl", [body(n) for n in range(5)])
+    run = lint(path, "--format", name)
+    assert (run.code, run.out) == (2, "")
+    assert run.err.startswith(f"stemcache: no call could be read from {path}: 5 ")
+    assert run.err.endswith(
+        "; leave --format out, so that the content tells, or say where requests are with --map "
+        "request=/pointer\n"
+    )
+
+
+def test_a_wrong_format_of_a_settings_file_is_told_with_the_file(tmp_path: Path) -> None:
+    """So is a mapping that leads nowhere."""
+    path = log(tmp_path / "calls.jsonl", [body(0)])
+    settings = tmp_path / "stemcache.toml"
+    settings.write_text('format = "claude-code"\n')
+    assert lint(path).err == (
+        f"stemcache: no call could be read from {path}: 1 line in which the format claude-code has "
+        f"no call; leave {settings}, format out, so that the content tells, or say where requests "
+        "are with --map request=/pointer\n"
+    )
+    settings.write_text('map = {request = "/no"}\n')
+    run = lint(path)
+    assert run.code == 2
+    assert run.err == (
+        f"stemcache: no call could be read from {path}: 1 line skipped because nothing at /no; "
+        f"look at a line, and mend {settings}, map: request=/pointer\n"
+    )
+
+
+def test_what_is_left_out_of_an_archive_is_told(tmp_path: Path) -> None:
+    """An archive without a request to a model gives nothing to judge."""
+    path = tmp_path / "page.har"
+    entry = {"request": {"method": "GET", "url": "https://example.com/"}, "response": {}}
+    path.write_text(json.dumps({"log": {"entries": [entry] * 3}}))
+    run = lint(path, "--format", "har")
+    assert run.code == 2
+    assert f"from {path}: 3 requests that ask no model; " in run.err
+
+
+@pytest.mark.parametrize(
+    ("settings", "error"),
+    [
+        ('provider = "antropic"', "unknown provider 'antropic' from {file}, provider; did you"),
+        ('format = "hra"', "unknown format 'hra' from {file}, format; did you mean 'har'?"),
+        ("map = {requst = '/a'}", "unknown field 'requst' from {file}, map; did you"),
+        ("map = {request = 'a'}", "the pointer 'a' for request from {file}, map does not begin"),
+        ("map = {time = '/a'}", "{file}, map says neither request, response nor usage"),
+        ("[rules.anthropic]\nminimun = 3", "unknown key 'minimun' from {file}, rule 1"),
+        ('prices.openai.x = "free"', "{file}, price, openai, x is the text 'free'; give a table"),
+        ("[prices.antropic.x]\ninput = 1", "unknown provider 'antropic' from {file}; did you"),
+    ],
+)
+@pytest.mark.parametrize("command", ["lint", "explain"])
+def test_errors_of_a_settings_file_name_the_file(
+    tmp_path: Path, settings: str, error: str, command: str
+) -> None:
+    """And no flag that nobody gave."""
+    path = log(tmp_path / "calls.jsonl", [body(n) for n in range(2)])
+    file = tmp_path / "stemcache.toml"
+    file.write_text(settings)
+    arguments = [str(path)] if command == "lint" else [f"{path}:1", f"{path}:2"]
+    result = CliRunner().invoke(stemcache, [command, *arguments])
+    assert error.format(file=file) in str(result.exception)
+
+
+def test_an_alias_of_a_model_that_nothing_knows_is_told(tmp_path: Path) -> None:
+    """With the nearest name; it would give neither rule nor price in silence."""
+    path = log(tmp_path / "calls.jsonl", [{**body(n), "model": "mine"} for n in range(2)])
+    (tmp_path / "stemcache.toml").write_text('aliases = {mine = "claud-opus-5"}')
+    told = json.loads(lint(path, "--output-format", "json").out)["remarks"]
+    assert (
+        "the alias mine stands for claud-opus-5, a model that no price is known for; did you mean "
+        "claude-opus-5?"
+    ) in told
+    run = CliRunner().invoke(stemcache, ["explain", f"{path}:1", f"{path}:2"])
+    assert "the alias mine stands for claud-opus-5" in " ".join(run.stdout.split())

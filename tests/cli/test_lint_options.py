@@ -118,8 +118,6 @@ def test_another_file_or_none_can_be_named(settings: Path, monkeypatch: pytest.M
         ('routes.bot.ignore = ["x"]', "unknown rule 'x' from {file}, routes"),
         ("selekt = 1", "unknown setting 'selekt' from {file}, selekt; did you mean 'select'?"),
         ('baseline = "b.json"', "b.json from {file}, baseline; make it with --write-baseline"),
-        ('prices.openai.x = "free"', "price, openai, x is the text 'free'; give a table"),
-        ("rules.anthropic.minimun = 3", "minimun"),
     ],
 )
 def test_what_a_settings_file_says_wrong_is_told_with_its_name(

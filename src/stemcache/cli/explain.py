@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 from rich.console import Console
 
 from stemcache.cli.lint_progress import reading
-from stemcache.cli.lint_values import LOG_FORMATS, complete_formats, field_pointers
+from stemcache.cli.lint_values import LOG_FORMATS, check_format, complete_formats, field_pointers
 from stemcache.errors import UsageError
 from stemcache.lint.settings import find_settings
 
@@ -142,10 +142,9 @@ def _explained(asked: _Asked) -> "Explanation":
         parse_reference,
         read_requests,
     )
+    from stemcache.cli.lint_book import alias_remarks, book_of  # noqa: PLC0415
     from stemcache.lint.explain import explain as explaining  # noqa: PLC0415
     from stemcache.lint.options import Options  # noqa: PLC0415
-    from stemcache.provider.book import load_book  # noqa: PLC0415
-    from stemcache.provider.book_files import read_mapping  # noqa: PLC0415
 
     settings = find_settings(Path.cwd())
     given = [each for each in (asked.a, asked.b) if each is not None]
@@ -154,21 +153,28 @@ def _explained(asked: _Asked) -> "Explanation":
     if len(piped) > 1 and not all(reference.in_log for reference in piped):
         raise UsageError("standard input is named twice and can be read once; put one in a file")
     overrides = settings.overrides
-    if overrides:
-        read_mapping(overrides, settings.source)  # so that what is wrong is told with its file
-    book = load_book(overrides=(overrides,))
-    how = explaining.How(
-        book=book, provider=asked.provider or settings.provider, aliases=settings.aliases
+    provider = asked.provider or settings.provider
+    book = book_of(
+        overrides,
+        settings=settings.source,
+        provider=provider,
+        provider_source="--provider" if asked.provider else f"{settings.source}, provider",
     )
+    how = explaining.How(book=book, provider=provider, aliases=settings.aliases)
+    log_format = asked.format or (None if asked.mapping else settings.format)
+    check_format(log_format, source="--format" if asked.format else f"{settings.source}, format")
+    remarks = tuple(alias_remarks(book, settings.aliases))
     with reading(wanted=None) as on_progress:
         read_as = ReadAs(
-            format=asked.format or (None if asked.mapping else settings.format),
+            format=log_format,
             mapping=asked.mapping or ({} if asked.format else settings.map),
+            mapping_source="--map" if asked.mapping else f"{settings.source}, map",
             on_progress=on_progress,
         )
         if asked.b is not None:
             old, new = read_requests(references, read_as)
-            return explaining.explain(old, new, how=how)
+            told = explaining.explain(old, new, how=how)
+            return replace(told, remarks=(*told.remarks, *remarks))
         if not references[0].in_log:
             raise UsageError(
                 f"{asked.a} alone has nothing to be compared with; give a second request, or name "
@@ -182,7 +188,8 @@ def _explained(asked: _Asked) -> "Explanation":
             overlap=0.25 if settings.overlap is None else settings.overlap,
         )
         paired = read_with_parent(references[0], read_as, options=options, book=book)
-    return explaining.explain(paired.parent, paired.child, how=how, row=paired.row)
+    told = explaining.explain(paired.parent, paired.child, how=how, row=paired.row)
+    return replace(told, remarks=(*told.remarks, *remarks))
 
 
 def _lines(

@@ -43,12 +43,17 @@ class ReadAs:
 
     format: str | None = None
     mapping: Mapping[str, str] = field(default_factory=dict)
+    mapping_source: str = "--map"
     on_progress: OnProgress | None = None
 
     def open(self, logs: Sequence[str]) -> CallLog:
         """The calls of logs."""
         return open_calls(
-            logs, format=self.format, mapping=self.mapping or None, on_progress=self.on_progress
+            logs,
+            format=self.format,
+            mapping=self.mapping or None,
+            mapping_source=self.mapping_source,
+            on_progress=self.on_progress,
         )
 
 

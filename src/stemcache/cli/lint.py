@@ -1,7 +1,7 @@
 """`stemcache lint`: what breaks the prefix of prompts in a log, what it costs, what mends it."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["lint"]
 
 _FILE_WIDTH = 100
+_MOST_NAMES = 3
+_LONGEST_NAME = 400
 _SUGGESTIONS = (
     (".claude/projects", "Claude Code's transcripts"),
     (".codex/sessions", "Codex's transcripts"),
@@ -68,7 +70,6 @@ def lint(*, logs: tuple[str, ...], wishes: Wishes) -> None:
         known = read_baseline(wishes.baseline, source=wishes.baseline_source)
     options = replace(wishes.options, today=datetime.now(UTC).date())
     analysed = _analysed(logs, wishes, options)
-    _check_read(analysed, logs)
     report = _finished(analysed, options)
     if wishes.write_baseline is not None:
         text = baseline_text(report.findings)
@@ -89,31 +90,48 @@ def lint(*, logs: tuple[str, ...], wishes: Wishes) -> None:
 
 
 def _analysed(logs: tuple[str, ...], wishes: Wishes, options: Options) -> Report:
+    from stemcache.cli.lint_book import alias_remarks, book_of  # noqa: PLC0415
     from stemcache.cli.lint_log import LintLog  # noqa: PLC0415  --help waits for no numpy
     from stemcache.lint.analyse import analyse  # noqa: PLC0415
     from stemcache.trace.calls.open import open_calls  # noqa: PLC0415
 
+    book = book_of(
+        options.overrides,
+        settings=wishes.settings_source,
+        provider=options.provider,
+        provider_source=wishes.provider_source,
+    )
     with (
         reading(wanted=wishes.progress) as on_progress,
         open_calls(
-            logs, format=wishes.format, mapping=wishes.mapping or None, on_progress=on_progress
+            logs,
+            format=wishes.format,
+            mapping=wishes.mapping or None,
+            mapping_source=wishes.mapping_source,
+            on_progress=on_progress,
         ) as calls,
     ):
         log = LintLog(calls)
         with _rows(wishes.calls) as on_row:
-            report = analyse(log, options=options, on_row=on_row)
-        return replace(report, remarks=(*report.remarks, *log.remarks()))
+            report = analyse(log, options=options, book=book, on_row=on_row)
+        unusable = sum(report.total.skipped.values()) - log.skipped.total()
+        if report.total.calls <= unusable and log.lines:
+            raise UsageError(_nothing_read(logs, wishes, log.passed_over(report.total)))
+        told = *alias_remarks(book, options.aliases), *log.remarks()
+        return replace(report, remarks=(*report.remarks, *told))
 
 
-def _check_read(report: Report, logs: tuple[str, ...]) -> None:
-    skipped = report.total.skipped
-    if not report.total.calls and skipped:
-        reason, lines = max(skipped.items(), key=lambda item: item[1])
-        raise UsageError(
-            f"no call could be read from {', '.join(logs)}: {sum(skipped.values()):,} lines "
-            f"skipped, {lines:,} of them because {reason}; name the format with --format, or say "
-            "where requests are with --map request=/pointer"
-        )
+def _nothing_read(logs: tuple[str, ...], wishes: Wishes, reasons: Sequence[str]) -> str:
+    there = "say where requests are with --map request=/pointer"
+    if wishes.mapping:
+        advice = f"look at a line, and mend {wishes.mapping_source}: request=/pointer"
+    elif wishes.format is not None:
+        advice = f"leave {wishes.format_source} out, so that the content tells, or {there}"
+    else:
+        advice = f"name the format with --format, or {there}"
+    names = [printable(name, most_characters=_LONGEST_NAME) for name in logs[:_MOST_NAMES]]
+    more = f" and {len(logs) - _MOST_NAMES:,} more" if len(logs) > _MOST_NAMES else ""
+    return f"no call could be read from {', '.join(names)}{more}: {'; '.join(reasons)}; {advice}"
 
 
 @contextmanager

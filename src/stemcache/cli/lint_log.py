@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from stemcache.lint.figures import count_of
+from stemcache.lint.finding import Total
 from stemcache.lint.visible import visible
 from stemcache.trace.calls.call import Call, Place
 from stemcache.trace.calls.open import CallLog
@@ -12,6 +13,7 @@ from stemcache.trace.calls.open import CallLog
 __all__ = ["LintLog"]
 
 _MOST_IDS = 3
+_MOST_REASONS = 3
 
 
 class LintLog:
@@ -32,6 +34,28 @@ class LintLog:
     def skipped(self) -> Counter[str]:
         """Records that could not be read, by reason, so far."""
         return Counter(self._calls.problems.counts)
+
+    @property
+    def lines(self) -> int:
+        """Records so far, whether they could be read or not."""
+        return self._calls.lines + self._calls.problems.total
+
+    def passed_over(self, total: Total) -> list[str]:
+        """Why records gave no call to judge, the most frequent reasons first: three at most."""
+        calls = self._calls
+        skipped = Counter(total.skipped)
+        silent = calls.lines - total.calls - self.repeated - sum(calls.left_out.values())
+        silent -= calls.problems.total
+        found = [
+            (count, f"{count_of(count, 'line')} skipped because {visible(reason)}")
+            for reason, count in skipped.items()
+        ]
+        found += [(count, f"{count:,} {what}") for what, count in calls.left_out.items()]
+        if silent > 0:
+            form = f"the format {calls.format}" if calls.format else "no format"
+            found.append((silent, f"{count_of(silent, 'line')} in which {form} has no call"))
+        found.sort(key=lambda one: (-one[0], one[1]))
+        return [told for _, told in found[:_MOST_REASONS]]
 
     def again(self, place: Place) -> Mapping[str, Any] | None:
         """The body of a call that was read before; None where it cannot be had."""

@@ -5,13 +5,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import TypeVar, get_args
 
 import click
 
 from stemcache.cli.lint_values import (
     LOG_FORMATS,
     USD,
+    check_format,
     complete_formats,
     complete_rules,
     complete_thresholds,
@@ -42,7 +43,13 @@ class Wishes:
     write_baseline: Path | None = None
     calls: Path | None = None
     format: str | None = None
+    format_source: str = "--format"
+    """The flag, or the file that says it; of these likewise."""
     mapping: Mapping[str, str] = field(default_factory=dict)
+    mapping_source: str = "--map"
+    provider_source: str = "--provider"
+    settings_source: str = ""
+    """Name of the settings file."""
     thresholds: tuple[Threshold, ...] = ()
     show_text: bool = False
     exit_zero: bool = False
@@ -197,7 +204,7 @@ def lint_options(command: Callable[..., R]) -> Callable[..., R]:
                 today=date.min,
                 provider=provider or settings.provider,
                 aliases=settings.aliases,
-                overrides=_overrides(settings),
+                overrides=settings.overrides,
                 select=_selectors("select", select, settings.select, settings),
                 ignore=_selectors("ignore", ignore, settings.ignore, settings),
                 route_ignores={
@@ -217,13 +224,18 @@ def lint_options(command: Callable[..., R]) -> Callable[..., R]:
             calls=calls,
             # One says where the other looks, so a flag for either leaves the file's out.
             format=log_format or (None if mapping else settings.format),
+            format_source="--format" if log_format else f"{settings.source}, format",
             mapping=mapping or ({} if log_format else settings.map),
+            mapping_source="--map" if mapping else f"{settings.source}, map",
+            provider_source="--provider" if provider else f"{settings.source}, provider",
+            settings_source=settings.source,
             thresholds=_thresholds(fail_on, fail_on_cost, settings),
             show_text=show_text,
             exit_zero=exit_zero,
             quiet=quiet,
             progress=progress,
         )
+        check_format(wishes.format, source=wishes.format_source)
         return command(*args, wishes=wishes, **kwargs)
 
     return with_wishes
@@ -235,15 +247,6 @@ def _settings(config: Path | None, *, isolated: bool) -> Settings:
     if config is not None:
         return read_settings(config)
     return Settings() if isolated else find_settings(Path.cwd())
-
-
-def _overrides(settings: Settings) -> dict[str, Any]:
-    found = settings.overrides
-    if found:
-        from stemcache.provider.book_files import read_mapping  # noqa: PLC0415  most have none
-
-        read_mapping(found, settings.source)  # so that what is wrong is told with the file's name
-    return found
 
 
 def _first(*values: float | None) -> float:

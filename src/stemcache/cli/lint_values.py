@@ -7,13 +7,14 @@ from collections.abc import Iterable
 import click
 from click.shell_completion import CompletionItem
 
-from stemcache.errors import UsageError
+from stemcache.errors import UsageError, unknown_choice
 from stemcache.lint.catalogue import rules
 from stemcache.lint.fail_on import FIGURES
 
 __all__ = [
     "LOG_FORMATS",
     "USD",
+    "check_format",
     "complete_formats",
     "complete_rules",
     "complete_thresholds",
@@ -39,6 +40,12 @@ LOG_FORMATS = (
 _MOST_USD = 1e12
 _NEXT_FIELD = re.compile(r",(?=\w+=)")
 """A comma in a pointer is none of these."""
+
+
+def check_format(name: str | None, *, source: str) -> None:
+    """Raise UsageError, with the nearest name, for a format that there is not."""
+    if name is not None and name not in LOG_FORMATS:
+        raise UsageError(unknown_choice("format", name, source, LOG_FORMATS))
 
 
 def complete_rules(

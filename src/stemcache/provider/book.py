@@ -76,6 +76,11 @@ class Book:
         """How providers are told, by name."""
         return self._identities
 
+    @property
+    def prices(self) -> Mapping[tuple[str, str], Price]:
+        """List prices by provider and model in lower case, as they stand in the files."""
+        return self._prices
+
     def rule(self, name: str, model: str | None = None) -> Rule:
         """The rule of a name, with the figures of a model where it has any of its own."""
         part = self._parts.get(name)
@@ -170,11 +175,16 @@ class Book:
         return whole
 
 
-def load_book(*, overrides: Sequence[Path | Mapping[str, Any]] = ()) -> Book:
-    """Read the shipped files and a user's over them, the last first. Raises UsageError."""
+def load_book(*, overrides: Sequence[Path | Mapping[str, Any] | BookFile] = ()) -> Book:
+    """Read the shipped files and a user's over them, the last first. Raises UsageError.
+
+    Errors name a file by its path or the name that it was read under; a mapping by its number.
+    """
     files = list(shipped_files())
     for number, given in enumerate(overrides, 1):
-        if isinstance(given, Mapping):
+        if isinstance(given, BookFile):
+            files.append(given)
+        elif isinstance(given, Mapping):
             files.append(read_mapping(given, f"override {number}"))
         else:
             files.append(read_path(given))

@@ -18,7 +18,7 @@ from stemcache.provider.price import Price
 from stemcache.provider.rule import Rule
 from stemcache.wire.api import Api
 
-__all__ = ["Resolved", "resolve"]
+__all__ = ["Resolved", "check_provider", "resolve"]
 
 _MOST_REMEMBERED = 4096
 
@@ -62,6 +62,13 @@ def resolve(
     return found
 
 
+def check_provider(book: Book, provider: str, *, source: str = "--provider") -> None:
+    """Raise UsageError, with the nearest name, for what is neither a provider nor a rule."""
+    if provider not in book.rules and _named(book, provider) is None:
+        choices = {*book.identities, *book.rules}
+        raise UsageError(unknown_choice("provider", provider, source, choices))
+
+
 def _resolve(
     book: Book,
     provider: str | None,
@@ -99,10 +106,9 @@ def _by_flag(book: Book, provider: str, model: str | None, *, marked: bool) -> R
         rule = book.rule(provider, model)
         price = None if model is None else book.price(rule.provider, model)
         return Resolved(rule=rule, price=price, model=model, how="flag")
+    check_provider(book, provider)
     known = _named(book, provider)
-    if known is None:
-        choices = {*book.identities, *book.rules}
-        raise UsageError(unknown_choice("provider", provider, "--provider", choices))
+    assert known is not None, "what is no rule is a provider"
     found = _made(book, known, model, "flag", marked=marked)
     if (found.rule is None or model is None) and known.name in book.rules and not marked:
         rule = book.rule(known.name, model)

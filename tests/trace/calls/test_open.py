@@ -175,7 +175,7 @@ def test_a_format_may_be_forced(tmp_path: Path) -> None:
         (
             {"mapping": {"request": "a"}},
             (
-                "the pointer 'a' for request does not begin with a slash; write it like "
+                "the pointer 'a' for request from --map does not begin with a slash; write it like "
                 "/payload/body, or leave it empty for the whole line"
             ),
         ),

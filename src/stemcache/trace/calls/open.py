@@ -255,11 +255,13 @@ def open_calls(
     *,
     format: str | None = None,  # noqa: A002  # as the flag is called
     mapping: Mapping[str, str] | None = None,
+    mapping_source: str = "--map",
     on_progress: Callable[[int, int | None], None] | None = None,
 ) -> CallLog:
     """Open files, directories, or standard input for `-`; nothing is read until it is iterated.
 
-    `mapping` says by JSON pointers where a record has what (`request`, `response`, `usage`, …).
+    `mapping` says by JSON pointers where a record has what (`request`, `response`, `usage`, …);
+    `mapping_source` is what errors say that it is from.
     `on_progress` is told of bytes read and of all bytes, or None, about once a megabyte. Raises
     UsageError for paths, formats and mappings that cannot be used.
     """
@@ -268,7 +270,7 @@ def open_calls(
     if mapping is not None:
         if forced is not None:
             raise UsageError("--format and --map exclude each other; leave --format out")
-        shared.pointers = parsed_mapping(mapping)
+        shared.pointers = parsed_mapping(mapping, mapping_source)
         forced = MAPPED
     return CallLog(found_files(paths), format=forced, shared=shared, on_progress=on_progress)
 

@@ -49,17 +49,17 @@ MAPPED_FIELDS = (
 )
 
 
-def parsed_mapping(mapping: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+def parsed_mapping(mapping: Mapping[str, str], source: str = "--map") -> dict[str, tuple[str, ...]]:
     """Pointers by field. Raises UsageError for unknown fields and for what is no pointer."""
     for name in mapping:
         if name not in MAPPED_FIELDS:
-            raise UsageError(unknown_choice("field", name, "--map", MAPPED_FIELDS))
+            raise UsageError(unknown_choice("field", name, source, MAPPED_FIELDS))
     if not mapping.keys() & {"request", "usage", "response"}:
         raise UsageError(
-            "--map says neither request, response nor usage, without which a record is no call; "
-            "add request=/POINTER"
+            f"{source} says neither request, response nor usage, without which a record is no "
+            "call; add request=/POINTER"
         )
-    return {name: parsed_pointer(text, name) for name, text in mapping.items()}
+    return {name: parsed_pointer(text, f"{name} from {source}") for name, text in mapping.items()}
 
 
 def _read(record: Record, shared: Shared) -> Iterable[Call]:
