@@ -95,6 +95,9 @@ def test_calls_without_a_price() -> None:
     """Only where others have one: else there is no sum of money that they could be missing in."""
     (said,) = _said(Total(calls=10, priced_calls=7, unpriced_calls=3))
     assert said == "no price is known for 3 calls, which no sum of money counts"
+    total = Total(calls=10, priced_calls=7, unpriced_calls=3, unpriced_models=("gpt-6.2",))
+    (said,) = _said(total)
+    assert said == "no price is known for 3 calls of gpt-6.2, which no sum of money counts"
     assert _said(Total(calls=10, priced_calls=0, unpriced_calls=10)) == ()
     assert _said(Total(calls=10, priced_calls=10)) == ()
 

@@ -71,6 +71,12 @@ def test_money_is_told_with_what_has_no_price() -> None:
     assert lines(replace(CLEAN, total=total), "money") == [
         "$0.05 at list prices, $0.03 of it input; 1 call without a price left out"
     ]
+    named = Total(calls=9, unpriced_calls=9, unpriced_models=("gpt-6.2", "a\nb", "c", "d", "e"))
+    (told,) = lines(replace(CLEAN, total=named), "money")
+    assert told == (
+        "unknown: no price for gpt-6.2, a\\nb, c and 2 more; give one under prices in "
+        "stemcache.toml, or an alias to a model that has one"
+    )
     assert lines(replace(CLEAN, total=Total(calls=1)), "money") == [
         "unknown: no call has both usage and a price"
     ]

@@ -144,6 +144,18 @@ def test_no_priced_call_means_no_sum_of_money() -> None:
     assert total.unpriced_calls == 1
 
 
+def test_models_without_a_price_are_named_the_most_frequent_first() -> None:
+    """A bounded number of bounded names, however many the log has."""
+    tally = Tally()
+    for name in ("b", "a", "a"):
+        tally.paid(Spend(None, None), unpriced=name)
+    assert tally.total(repeated=0, skipped={}).unpriced_models == ("a", "b")
+    for n in range(5_000):
+        tally.paid(Spend(None, None), unpriced=f"m{n:04}" * 1_000)
+    names = tally.total(repeated=0, skipped={}).unpriced_models
+    assert (names[0], len(names), max(map(len, names))) == ("a", 100, 200)
+
+
 def test_skipped_lines_of_reader_and_analysis_add_up() -> None:
     """A reason that both have is counted together."""
     tally = Tally()

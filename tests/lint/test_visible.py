@@ -1,6 +1,6 @@
 import pytest
 
-from stemcache.lint.visible import encodable, visible
+from stemcache.lint.visible import encodable, listed, visible
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,11 @@ def test_a_long_name_keeps_its_ends() -> None:
 def test_half_of_a_pair_can_be_encoded() -> None:
     """Everything else is as it was."""
     assert encodable("é\ud800") == "é\\ud800"
+
+
+def test_a_list_of_names_is_short() -> None:
+    """The first three are shown, escaped and not too long, the rest counted."""
+    assert listed(["a"]) == "a"
+    assert listed(["a", "b\n", "c"]) == "a, b\\n, c"
+    assert listed(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+    assert len(listed(["n" * 10_000] * 5)) < 200

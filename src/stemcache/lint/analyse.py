@@ -49,13 +49,15 @@ from stemcache.trace.divergence.change import Divergence
 from stemcache.trace.divergence.compare import compare
 from stemcache.trace.parents.index import ParentIndex
 from stemcache.trace.spans.bad_body import BadBodyError
-from stemcache.trace.spans.sketch import Sketch, sketch
+from stemcache.trace.spans.sketch import Sketch, TextMemo, sketch
 from stemcache.trace.spans.span import Prompt
 
 __all__ = ["Analysis", "analyse"]
 
-_MOST_ENTRIES = 250_000
-"""Of one simulated cache: about 30 MB."""
+_MOST_ENTRIES = 150_000
+"""Of one simulated cache: about 18 MB."""
+_KEPT_BYTES = 32 * 2**20
+"""Of contents of earlier calls among which parents are looked for."""
 _MOST_IDS = 200_000
 _FIRST_ERROR = 400
 
@@ -87,9 +89,10 @@ class Analysis:
         self._options = options
         self._book = book
         self._caches: dict[tuple[str, str, int], PromptCache] = {}
-        self._parents = ParentIndex(overlap=options.overlap)
+        self._parents = ParentIndex(overlap=options.overlap, kept_bytes=_KEPT_BYTES)
         self._known = KnownCalls(partial(read_again, again))
         self._ends = Ends()
+        self._texts = TextMemo()
         self._scales = Scales()
         self._collector = Collector()
         self._unread = Unread()
@@ -184,10 +187,11 @@ class Analysis:
         )
         subscription = self._options.subscription
         spent = spend(call, usage, taken.price, taken.rule, subscription=subscription)
-        self._tally.paid(spent, call.billed_usd)
+        unpriced = None if taken.price else call.model
+        self._tally.paid(spent, call.billed_usd, unpriced=unpriced)
 
     def _judge(self, call: Call, usage: Usage, taken: Intake, prompt: Prompt) -> None:
-        drawn = sketch(prompt)
+        drawn = sketch(prompt, self._texts)
         scope = f"{call.scope}\n{taken.rule.provider}"
         number = self._parent(call, prompt, drawn, scope)
         known = None if number is None else self._known.get(number)
@@ -325,7 +329,7 @@ class Analysis:
             lost_tokens=sum(loss.tokens for loss in losses),
         )
         tally.near(one.rule.name, one.shape.tokens)
-        tally.paid(spent, one.call.billed_usd)
+        tally.paid(spent, one.call.billed_usd, unpriced=None if one.price else one.call.model)
 
     def _case(
         self, one: Judged, known: Known, number: int, growth: Divergence | None

@@ -135,6 +135,8 @@ class Total:
     fidelities: Mapping[str, int] = field(default_factory=dict)
     lost_cost_usd: float | None = None
     """Of the findings with a price; None where no loss has one."""
+    unpriced_models: tuple[str, ...] = ()
+    """Names of models that no price is known for, the most frequent first: not all, if many."""
 
     @property
     def hit_rate(self) -> float | None:

@@ -6,6 +6,7 @@ from stemcache.lint.collect import Found
 from stemcache.lint.figures import count_of
 from stemcache.lint.finding import Total
 from stemcache.lint.tally import Tally
+from stemcache.lint.visible import listed
 from stemcache.provider.rule import Rule
 from stemcache.trace.calls.call import Fidelity
 
@@ -52,7 +53,8 @@ def remarks(
         )
     if total.unpriced_calls and total.priced_calls:
         unpriced = count_of(total.unpriced_calls, "call")
-        said.append(f"no price is known for {unpriced}, which no sum of money counts")
+        of = f" of {listed(total.unpriced_models)}" if total.unpriced_models else ""
+        said.append(f"no price is known for {unpriced}{of}, which no sum of money counts")
     if abs(tally.billed_usd - tally.listed_usd) > _BILLED_GAP * max(tally.billed_usd, 0.01):
         said.append(
             f"the log's own figures of cost come to ${tally.billed_usd:,.2f}, the same calls at "

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from stemcache.lint.figures import count_of, money, percent, tokens
 from stemcache.lint.finding import Reconciliation, Report, Severity, Total
-from stemcache.lint.visible import visible
+from stemcache.lint.visible import listed, visible
 
 __all__ = ["headline", "summary"]
 
@@ -116,7 +116,7 @@ def _prompt(total: Total) -> str:
 
 def _money(total: Total) -> Iterator[str]:
     if total.cost_usd is None:
-        yield "unknown: no call has both usage and a price"
+        yield _unpriced(total)
     else:
         spent = f"{money(total.cost_usd)} at list prices"
         if total.input_cost_usd is not None:
@@ -135,6 +135,15 @@ def _money(total: Total) -> Iterator[str]:
         a_day = lost / (span / _DAY_S)
         text += f"; {money(a_day)} a day, {money(a_day * _MONTH_DAYS)} in {_MONTH_DAYS} days"
     yield text
+
+
+def _unpriced(total: Total) -> str:
+    if not total.unpriced_models:
+        return "unknown: no call has both usage and a price"
+    return (
+        f"unknown: no price for {listed(total.unpriced_models)}; give one under prices in "
+        "stemcache.toml, or an alias to a model that has one"
+    )
 
 
 def _reconciled(found: Reconciliation) -> Iterator[str]:

@@ -12,6 +12,9 @@ from stemcache.trace.calls.call import Call
 __all__ = ["Tally"]
 
 _MOST_ROUTES = 1_000
+_MOST_MODELS = 1_000
+_LONGEST_MODEL = 200
+_MOST_TOLD = 100
 
 
 class Tally:
@@ -44,6 +47,7 @@ class Tally:
         self._cost_usd = 0.0
         self._priced = 0
         self._unpriced = 0
+        self._unpriced_models: Counter[str] = Counter()
         self._first_s: float | None = None
         self._last_s: float | None = None
         self._agree = 0
@@ -82,8 +86,16 @@ class Tally:
         """How short prompts are under a rule: a minimum that sources contest may matter."""
         self.shortest[rule] = min(prompt_tokens, self.shortest.get(rule, prompt_tokens))
 
-    def paid(self, spent: Spend, billed_usd: float | None = None) -> None:
-        """What one call cost, and what the log says that it did."""
+    def paid(
+        self, spent: Spend, billed_usd: float | None = None, *, unpriced: str | None = None
+    ) -> None:
+        """What one call cost, and what the log says that it did.
+
+        `unpriced` is the model's name, where no price is known for it.
+        """
+        name = (unpriced or "")[:_LONGEST_MODEL]
+        if name and (name in self._unpriced_models or len(self._unpriced_models) < _MOST_MODELS):
+            self._unpriced_models[name] += 1
         if billed_usd is not None and spent.cost is not None and spent.cost.output_usd is not None:
             self.billed_usd += billed_usd
             self.listed_usd += spent.cost.input_usd + spent.cost.output_usd
@@ -140,6 +152,9 @@ class Tally:
             routes=tuple(sorted(self._routes)),
             rules=dict(self.rules),
             fidelities=dict(self.fidelities),
+            unpriced_models=tuple(
+                name for name, _ in self._unpriced_models.most_common(_MOST_TOLD)
+            ),
         )
 
     def reconciliation(self) -> Reconciliation:

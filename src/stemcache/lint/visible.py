@@ -3,9 +3,10 @@
 A pointer holds keys of objects, and those are as untrusted as anything in a log.
 """
 
+from collections.abc import Sequence
 from unicodedata import category
 
-__all__ = ["encodable", "visible"]
+__all__ = ["encodable", "listed", "visible"]
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _JOINERS = "\u200c\u200d"
@@ -31,6 +32,12 @@ def visible(text: str, *, most_characters: int = 400) -> str:
 def encodable(text: str) -> str:
     """The same text where UTF-8 can hold it; halves of surrogate pairs stand there as escapes."""
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def listed(names: Sequence[str], *, most: int = 3) -> str:
+    """The first few names, safe to show, and how many more there are: `a, b, c and 2 more`."""
+    shown = ", ".join(visible(name, most_characters=60) for name in names[:most])
+    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
 
 
 def _shown(character: str) -> str:
