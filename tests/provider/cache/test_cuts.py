@@ -1,7 +1,7 @@
 """What a request leaves and finds, whatever the family."""
 
 from stemcache.provider.cache.cut import EVERYWHERE, NOWHERE
-from stemcache.provider.cache.cuts import Cuts, held, reach, readable, tokens_at
+from stemcache.provider.cache.cuts import Cuts, held, reach, tokens_at
 from stemcache.provider.shape import Mark
 from tests.provider.cache.prompts import (
     ANTHROPIC,
@@ -26,7 +26,6 @@ def test_an_empty_prompt_leaves_and_finds_nothing() -> None:
         empty = shape()
         assert held(rule, empty).positions == ()
         assert not reach(rule, empty).positions
-        assert readable(rule, empty, EVERYWHERE, 5_000) == 0
 
 
 def test_caches_of_units_keep_everything_above_the_minimum() -> None:
@@ -45,31 +44,3 @@ def test_an_object_is_kept_where_it_ends() -> None:
 def test_tokens_at_counts_all_before_the_end_of_a_position() -> None:
     """The block's own among them."""
     assert tokens_at(shape(block("a", 10), block("b", 5)), 1) == 15
-
-
-def test_readable_of_markers_is_the_longest_cut_that_both_have_within_the_extent() -> None:
-    """A cut behind the extent, and one that nobody left, are worth nothing."""
-    prompt = shape(
-        block("system", 2_000, "system", mark=Mark()),
-        block("one", 500),
-        block("two", 500, mark=Mark()),
-    )
-    assert readable(ANTHROPIC, prompt, cuts(0, 1), 3_000) == 2_500
-    assert readable(ANTHROPIC, prompt, cuts(0, 1), 2_499) == 2_000
-    assert readable(ANTHROPIC, prompt, cuts(0, 1), 1_999) == 0
-    assert readable(ANTHROPIC, prompt, cuts(), 3_000) == 0
-
-
-def test_readable_of_units_is_the_extent_in_whole_units() -> None:
-    """Less the last token of the prompt, and none below the minimum."""
-    prompt = shape(block("hello", 2_048))
-    assert readable(OLDER_OPENAI, prompt, EVERYWHERE, 2_000) == 1_920
-    assert readable(OLDER_OPENAI, prompt, EVERYWHERE, 9_999) == 1_920
-    assert readable(OLDER_OPENAI, prompt, EVERYWHERE, 1_023) == 0
-    assert readable(OLDER_OPENAI, prompt, NOWHERE, 2_000) == 0
-
-
-def test_readable_of_persisted_units_is_a_whole_one() -> None:
-    """What two prompts share beyond the last unit is not read."""
-    prompt = shape(block("a", 640), block("b", 640), block("c", 640))
-    assert readable(DEEPSEEK, prompt, cuts(0, 1), 1_500) == 1_280

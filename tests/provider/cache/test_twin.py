@@ -1,19 +1,17 @@
 """The simulator against its dumb twin, under random histories."""
 
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stemcache.provider.cache.cuts import Cuts, held, readable
 from stemcache.provider.cache.simulate import PromptCache
 from stemcache.provider.rule import Rule, Ttl
 from stemcache.provider.shape import Mark, Shape
 from tests.provider.cache.prompts import a_rule, block, shape
-from tests.provider.cache.twin import Twin, sampled
+from tests.provider.cache.twin import Twin
 
 SHORT = Ttl(name="5m", low_s=3.0, high_s=6.0)
 LONG = Ttl(name="1h", low_s=9.0, high_s=9.0)
@@ -133,29 +131,5 @@ def test_the_simulator_agrees_with_its_twin(name: str, routes: str) -> None:
             assert outcome.routed_tokens == told.routed
             assert outcome.doubtful_tokens == told.doubtful
             assert sum(tokens for _, tokens in outcome.written_by_ttl) == told.written
-
-    check()
-
-
-@pytest.mark.parametrize("name", RULES)
-def test_readable_agrees_with_a_cache_that_has_seen_the_parent_only(name: str) -> None:
-    """What a child can read of its parent's cuts is what the simulator lets it read."""
-    rule = replace(RULES[name], keeps_answer=False)
-
-    @given(histories())
-    @settings(max_examples=6, deadline=None)
-    def check(history: list[tuple[Shape, float | None, float | None, str, str]]) -> None:
-        for (parent, *_), (child, *_) in pairwise(history):
-            cache = PromptCache(rule)
-            nothing = cache.look(parent, now_s=None, scope="")
-            cache.keep(parent, nothing, now_s=None, readable_s=None, scope="")
-            left = held(rule, parent)
-            chains = {parent.positions[cut].chain for cut in left.positions}
-            mapped = [n for n, place in enumerate(child.positions) if place.chain in chains]
-            own = left if left.everywhere else Cuts(everywhere=False, positions=tuple(mapped))
-            shared = {chain for chain, _ in sampled(parent)}
-            extent = max((at for chain, at in sampled(child) if chain in shared), default=0)
-            expected = readable(rule, child, own, extent)
-            assert cache.look(child, now_s=None, scope="").read_tokens == expected
 
     check()

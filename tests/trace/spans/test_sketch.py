@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stemcache.trace.spans.prompt import prompt_of
-from stemcache.trace.spans.sketch import Sketch, chains, sketch
+from stemcache.trace.spans.sketch import Sketch, TextMemo, chains, sketch
 from stemcache.wire.api import Api
 from stemcache.wire.section import Section
 
@@ -281,3 +281,18 @@ def test_bodies_that_say_the_same_have_one_sketch() -> None:
         sketch(prompt_of(one, Api.MESSAGES)),
         sketch(prompt_of(two, Api.MESSAGES)),
     )
+
+
+@given(st.lists(st.lists(st.text(max_size=40), max_size=6), max_size=12))
+def test_memo_changes_nothing(histories: list[list[str]]) -> None:
+    """A text that was cut before is cut alike, however small the memo."""
+    memo = TextMemo(most_characters=300)
+    for texts in histories:
+        body = {"messages": [{"role": "user", "content": text * 40} for text in texts]}
+        if not texts:
+            continue
+        prompt = prompt_of(body, Api.CHAT)
+        plain, memoised = sketch(prompt), sketch(prompt, memo)
+        assert plain.units.tolist() == memoised.units.tolist()
+        assert plain.chain.tolist() == memoised.chain.tolist()
+        assert plain.span_units.tolist() == memoised.span_units.tolist()

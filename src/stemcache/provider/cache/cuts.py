@@ -8,15 +8,14 @@ Both are of the request's own positions and cost O(positions). Neither knows wha
 that is for `simulate`.
 """
 
-from bisect import bisect_left
 from typing import assert_never
 
 from stemcache.provider.cache import breakpoints, markers, objects, persisted, units
-from stemcache.provider.cache.cut import NOWHERE, Cuts, counted
+from stemcache.provider.cache.cut import NOWHERE, Cuts
 from stemcache.provider.rule import Rule
 from stemcache.provider.shape import Shape
 
-__all__ = ["Cuts", "held", "reach", "readable", "tokens_at", "wanted"]
+__all__ = ["Cuts", "held", "reach", "tokens_at", "wanted"]
 
 
 def wanted(rule: Rule, shape: Shape) -> Cuts:
@@ -70,26 +69,3 @@ def reach(rule: Rule, shape: Shape) -> Cuts:
 def tokens_at(shape: Shape, cut: int) -> int:
     """Tokens before the end of a position."""
     return shape.positions[cut].end_tokens
-
-
-def readable(rule: Rule, child: Shape, held: Cuts, extent_tokens: int) -> int:
-    """The most tokens that the child can read of what was left at `held`, cuts of its own.
-
-    The child equals what was left up to `extent_tokens`, and nothing else was left. Costs
-    O(positions).
-    """
-    found = reach(rule, child)
-    extent = min(extent_tokens, child.tokens)
-    if rule.kind == "units":
-        extent = min(extent, child.tokens - 1)
-    if found.everywhere and held.everywhere:
-        return counted(rule, extent)
-    if found.everywhere:
-        both = held.positions
-    elif held.everywhere:
-        both = found.positions
-    else:
-        both = tuple(sorted(set(found.positions) & set(held.positions)))
-    ends = [tokens_at(child, cut) for cut in both if 0 <= cut < len(child.positions)]
-    behind = bisect_left(ends, extent + 1)
-    return counted(rule, ends[behind - 1]) if behind else 0

@@ -19,7 +19,7 @@ O(positions) for markers and breakpoints; O(positions + fine cuts) for the other
 the sample, of which `look` visits O(log) and `keep` all.
 
 Precision: where every prefix is kept, reads end at a sampled cut, so short of the true place by
-about four fine cuts; who knows the true place refines it with `cuts.readable`.
+about four fine cuts; who knows the true place goes by that.
 """
 
 from bisect import bisect_right

@@ -28,10 +28,12 @@ from stemcache.trace.spans.chain import mixed, running
 from stemcache.trace.spans.chunks import cuts
 from stemcache.trace.spans.span import Prompt, Span
 
-__all__ = ["Chains", "Sketch", "chains", "sketch", "unit_of"]
+__all__ = ["Chains", "Pieces", "Sketch", "TextMemo", "chains", "sketch", "unit_of"]
 
 _WHOLE_BYTES = 1_024
 """Texts of up to so many bytes are one unit."""
+_ENTRY_CHARACTERS = 200
+"""What an entry of the memo takes beside its text."""
 _MASK = 2**64 - 1
 _SALT = 0x6A09E667F3BCC909
 """Keeps a salt from being the same as an item of the same value."""
@@ -71,31 +73,78 @@ def unit_of(data: bytes) -> bytes:
     return sha256(data).digest()[:8]
 
 
-def sketch(prompt: Prompt) -> Sketch:
+class Pieces(NamedTuple):
+    """A text in units."""
+
+    digests: bytes
+    """Eight bytes each."""
+    sizes: tuple[int, ...]
+
+
+class TextMemo:
+    """Texts that were cut before, the latest ones: histories are sent again with every turn.
+
+    Two generations, so that nothing is scanned: what is asked for moves to the young one, and when
+    that is full the old one goes. Holds texts of at most twice `most_characters`.
+    """
+
+    def __init__(self, most_characters: int = 2**22) -> None:
+        self._most = most_characters
+        self._young: dict[str, Pieces] = {}
+        self._old: dict[str, Pieces] = {}
+        self._characters = 0
+
+    def pieces(self, text: str) -> Pieces:
+        """The text's units. A repeat costs hashing the string once."""
+        found = self._young.get(text)
+        if found is not None:
+            return found
+        found = self._old.get(text)
+        if found is None:
+            found = _pieces(text)
+        if len(text) <= self._most // 8:
+            self._characters += len(text) + _ENTRY_CHARACTERS
+            if self._characters > self._most:
+                self._old, self._young = self._young, {}
+                self._characters = len(text) + _ENTRY_CHARACTERS
+            self._young[text] = found
+        return found
+
+
+def sketch(prompt: Prompt, memo: TextMemo | None = None) -> Sketch:
     """Digest all spans. Linear: some 2 µs a span and 3 ns a byte; one text at a time is encoded."""
-    spans = prompt.spans
+    pieces_of = _pieces if memo is None else memo.pieces
     digests: list[bytes] = []
     sizes: list[int] = []
     starts = [0]
     heads: list[bytes] = []
     known: dict[tuple[str, str, str], bytes] = {}
-    for span in spans:
+    for span in prompt.spans:
         heads.append(_head(span, known))
-        # Half a surrogate pair is no text, but some decoders let it pass.
-        data = span.text.encode("utf-8", "surrogatepass")
-        length = len(data)
-        if length > _WHOLE_BYTES:
-            start = 0
-            for end in cuts(data):
-                digests.append(unit_of(data[start:end]))
-                sizes.append(end - start)
-                start = end
-        elif length:
-            digests.append(unit_of(data))
-            sizes.append(length)
-        starts.append(len(digests))
+        pieces = pieces_of(span.text)
+        digests.append(pieces.digests)
+        sizes.extend(pieces.sizes)
+        starts.append(len(sizes))
     units = np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
     return _assembled(units, sizes, np.frombuffer(b"".join(heads), "<u8"), starts)
+
+
+def _pieces(text: str) -> Pieces:
+    # Half a surrogate pair is no text, but some decoders let it pass.
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) <= _WHOLE_BYTES:
+        return Pieces(unit_of(data), (len(data),)) if data else _NOTHING
+    digests: list[bytes] = []
+    sizes: list[int] = []
+    start = 0
+    for end in cuts(data):
+        digests.append(unit_of(data[start:end]))
+        sizes.append(end - start)
+        start = end
+    return Pieces(b"".join(digests), tuple(sizes))
+
+
+_NOTHING = Pieces(b"", ())
 
 
 def _head(span: Span, known: dict[tuple[str, str, str], bytes]) -> bytes:
