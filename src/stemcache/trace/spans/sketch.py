@@ -201,8 +201,9 @@ def chains(of: Sketch, salts: Sequence[tuple[int, int]]) -> Chains:
     if not salts:
         return Chains(of.span_chain, of.chain)
     added = np.zeros(len(of.heads), np.uint64)
-    for first, value in salts:
+    values = mixed(np.array([(value ^ _SALT) & _MASK for _, value in salts], np.uint64))
+    for (first, _), value in zip(salts, values, strict=True):
         if first < 0:
             raise ValueError(f"a salt counts from span {first}; give a number of at least 0")
-        added[first:] += mixed(np.array([(value ^ _SALT) & _MASK], np.uint64))
+        added[first:] += value
     return Chains(of.span_chain + added, of.chain + np.repeat(added, np.diff(of.span_units)))
