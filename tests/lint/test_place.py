@@ -2,7 +2,14 @@ from dataclasses import replace
 
 import pytest
 
-from stemcache.lint.place import around, earlier_on_line, group_place, where
+from stemcache.lint.place import (
+    around,
+    earlier_on_line,
+    exact,
+    group_place,
+    where,
+    window_start,
+)
 from stemcache.trace.divergence.change import Change
 from stemcache.wire.section import Section
 from tests.lint.changes import edited, pair_of, span
@@ -121,3 +128,21 @@ def test_earlier_changes_of_a_line_are_those_ahead_on_it() -> None:
     assert earlier_on_line(changes[4], pair) == (changes[2], changes[3])
     assert earlier_on_line(changes[6], pair) == (changes[3], changes[4], changes[5])
     assert earlier_on_line(replace(changes[4], char=None), pair) == ()
+
+
+def test_a_window_is_found_where_it_differs_and_not_where_its_words_stand_again() -> None:
+    """Both windows begin with what they were widened by."""
+    assert window_start("be de de delivered", 8, "de", "delivered") == 6
+    assert window_start("de de de", 8, "de", "delivered") == 6
+    assert window_start("abc", 1, "", "x") == 1
+    assert window_start("abc", 2, "other", "else") == 2
+
+
+def test_windows_without_what_they_were_widened_by() -> None:
+    """From the first character that differs to the last; ends of cut ones are not compared."""
+    assert exact("10:31:02", "10:31:03") == ("2", "3")
+    assert exact("delivered", "de") == ("livered", "")
+    assert exact("one", "two") == ("one", "two")
+    assert exact("aXb", "aYb") == ("X", "Y")
+    long = "a" * 4_096
+    assert exact(f"x{long}"[:4_096], f"y{long}"[:4_096])[0].startswith("xa")

@@ -16,11 +16,20 @@ from stemcache.trace.divergence.change import Change
 from stemcache.trace.spans.span import Span
 from stemcache.wire.section import Section
 
-__all__ = ["Around", "around", "earlier_on_line", "group_place", "where"]
+__all__ = [
+    "Around",
+    "around",
+    "earlier_on_line",
+    "exact",
+    "group_place",
+    "where",
+    "window_start",
+]
 
 _AHEAD_CHARS = 1024
 _WIDENED_CHARS = 128
 """So far a window begins ahead of the first character that differs."""
+_WINDOW_CHARS = 4096
 _LINE_CHARS = 4096 + 1024
 _NUMBER = re.compile(r"/\d+(?=/|$)")
 _PARTS = 6
@@ -42,20 +51,49 @@ def around(change: Change) -> Around:
     text = _string_at(change)
     if text is None or change.char is None or change.char > len(text):
         return Around("", "")
-    start = change.char
-    if change.new:
-        at = text.rfind(
-            change.new,
-            max(0, change.char - _WIDENED_CHARS),
-            change.char + len(change.new),
-        )
-        start = at if at >= 0 else change.char
+    start = window_start(text, change.char, change.new, change.old)
     end = start + len(change.new)
     begin = text.rfind("\n", max(0, start - _AHEAD_CHARS), start) + 1
     begin = begin or max(0, start - _AHEAD_CHARS)
     stop = text.find("\n", end, end + _LINE_CHARS)
     stop = stop if stop >= 0 else min(len(text), end + _LINE_CHARS)
     return Around(text[max(0, start - _AHEAD_CHARS) : start], text[begin:stop])
+
+
+def window_start(text: str, char: int, window: str, other: str) -> int:
+    """Where a window begins in its text, whose first character that differs is `char`.
+
+    Ahead of that both windows are widened to the same words, so what they begin with alike is what
+    they were widened by. To look for the window in the text would find it elsewhere where the text
+    repeats itself. O(window).
+    """
+    start = char - _common_start(window, other)
+    if start >= 0 and text.startswith(window, start):
+        return start
+    at = text.rfind(window, max(0, char - _WIDENED_CHARS), char + len(window))
+    return at if window and at >= 0 else char
+
+
+def exact(old: str, new: str) -> tuple[str, str]:
+    """Both windows without what they were widened by: from the first difference to the last.
+
+    Of windows that were cut the ends are not compared. O(windows).
+    """
+    front = _common_start(old, new)
+    old, new = old[front:], new[front:]
+    if front + max(len(old), len(new)) >= _WINDOW_CHARS:
+        return old, new
+    back = 0
+    while back < min(len(old), len(new)) and old[-1 - back] == new[-1 - back]:
+        back += 1
+    return old[: len(old) - back], new[: len(new) - back]
+
+
+def _common_start(one: str, other: str) -> int:
+    for at, (ours, theirs) in enumerate(zip(one, other, strict=False)):
+        if ours != theirs:
+            return at
+    return min(len(one), len(other))
 
 
 def earlier_on_line(change: Change, pair: Pair) -> tuple[Change, ...]:

@@ -84,7 +84,7 @@ def test_a_fault_of_markers_does_not_hide_where_texts_differ() -> None:
     one = {**body, "messages": [{"role": "user", "content": "What is it?"}]}
     page = shown(explained(one, changed(one, "messages", 0, "content", to="Where is it?")))
     assert page.index("STM403 no-marker") < page.index("What differs first, and costs nothing more")
-    assert " A | [text, 4 chars] [7 chars]" in page
+    assert " A | [2 chars] [text, 2 chars] [7 chars]" in page
 
 
 def test_colour_marks_both_sides_and_moves_nothing() -> None:

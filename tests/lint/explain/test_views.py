@@ -1,10 +1,12 @@
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stemcache.lint.explain.drawing import masked
 from stemcache.lint.explain.explain import explain
 from stemcache.lint.explain.request import BodyText, Request
 from tests.lint.explain.requests import HOW, changed, explained, request
@@ -124,3 +126,63 @@ def test_without_the_text_of_a_body_there_is_no_line() -> None:
     assert one.old is not None
     assert (one.old.line, one.old.column, one.old.char) == (None, None, 22)
     assert one.new.line is not None
+
+
+WORDS = st.lists(st.sampled_from(["de", "livered", " ", "a", "10:31", "\n", "é"]), max_size=12)
+
+
+@settings(max_examples=150, deadline=None)
+@given(WORDS, WORDS, WORDS, WORDS)
+def test_position_drawing_and_text_agree(
+    head: list[str], old: list[str], new: list[str], tail: list[str]
+) -> None:
+    """What is drawn before the difference is as long as the place says, on both sides.
+
+    Also where a text repeats itself, so that the differing words stand in it more than once.
+    """
+    texts = ["".join(part) for part in (head + old + tail, head + new + tail)]
+    bodies = [
+        {"model": "gpt-5.5", "messages": [{"role": "user", "content": text + " end"}]}
+        for text in texts
+    ]
+    told = explained(*bodies)
+    for one in (*told.differences, *told.uncosted)[:1]:
+        for view, text in ((one.old, texts[0] + " end"), (one.new, texts[1] + " end")):
+            if view is None or view.excerpt is None:
+                continue
+            found = view.excerpt
+            start, end = found.before_chars, len(text) - found.after_chars
+            assert found.text == text[start:end]
+            assert text[:start].endswith(found.before) and text[end:].startswith(found.after)
+            assert view.char == start + found.exact_start == one.new.char
+            drawn = masked(view)
+            whole = _count(drawn.before) + _count(view.shape) + _count(drawn.after)
+            assert whole == len(text)
+            assert _count(drawn.before) in {view.char, start}
+            if view.shape.startswith("text"):
+                assert _count(drawn.before) == view.char
+
+
+def _count(shape: str) -> int:
+    number = re.search(r"([\d,]+) chars?\b", shape)
+    return int(number[1].replace(",", "")) if number else 0
+
+
+def test_a_cut_suffix_is_drawn_where_it_was_cut() -> None:
+    """Though the words around the cut stand in the text more than once."""
+    text = "It will be delivered. It will be delivered, thank you. " + prose(50, 3)
+    messages = [{"role": "user", "content": text}]
+    cut = [{"role": "user", "content": text[:24]}, {"role": "assistant", "content": "Yes."}]
+    told = explained(
+        {"model": "gpt-5.5", "messages": messages},
+        {"model": "gpt-5.5", "messages": [*cut, {"role": "user", "content": "And?"}]},
+    )
+    one = next(one for one in (*told.differences, *told.uncosted) if one.content)
+    assert one.old is not None
+    assert one.old.excerpt is not None
+    assert one.new.char == 24
+    assert masked(one.new).before == "[24 chars] "
+    assert masked(one.old).before == "[24 chars] "
+    quoted = one.old.excerpt
+    assert text[quoted.before_chars :].startswith(quoted.text)
+    assert quoted.before_chars + quoted.exact_start == 24

@@ -9,6 +9,7 @@ text     …time: 2026-11-30T05:14:31Z…
 Carets are counted in cells, so that they stand right below wide characters and escapes.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ from stemcache.lint.visible import visible
 __all__ = ["Drawn", "masked", "shown"]
 
 _LONGEST_WINDOW = 160
+_LENGTH = re.compile(r", (\d{1,3}(?:,\d{3}){0,4}) chars?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +39,29 @@ class Drawn:
 
 
 def masked(view: View) -> Drawn:
-    """Class and length of what differs, and the length of what stands around it."""
+    """Class and length of what differs, and the length of what stands around it.
+
+    A volatile piece is drawn as a whole; of other texts no more than the characters that differ.
+    """
     shape = f"[{visible(view.shape)}]" if view.shape else "[nothing]"
     excerpt = view.excerpt
     before = after = ""
-    if excerpt is not None and excerpt.before_chars:
-        before = f"[{count_of(excerpt.before_chars, 'char')}] "
-    if excerpt is not None and excerpt.after_chars:
-        after = f" [{count_of(excerpt.after_chars, 'char')}]"
+    if excerpt is not None:
+        ahead, behind = excerpt.before_chars, excerpt.after_chars
+        if _chars_of(view.shape) == excerpt.exact_end - excerpt.exact_start:
+            ahead += excerpt.exact_start
+            behind += len(excerpt.text) - excerpt.exact_end
+        before = f"[{count_of(ahead, 'char')}] " if ahead else ""
+        after = f" [{count_of(behind, 'char')}]" if behind else ""
     return Drawn(before, shape, after, cell_len(before), cell_len(shape))
+
+
+def _chars_of(shape: str) -> int:
+    """The length that a shape states; 0 where there is nothing, -1 where it states none."""
+    if not shape:
+        return 0
+    found = _LENGTH.search(shape)
+    return -1 if found is None else int(found[1].replace(",", ""))
 
 
 def shown(view: View, room: int) -> Drawn:

@@ -9,14 +9,13 @@ from stemcache.lint.cause import Cause
 from stemcache.lint.explain.explanation import Excerpt, View
 from stemcache.lint.explain.json_map import JsonMap, Paths, line_and_column, raw_offset, scan
 from stemcache.lint.explain.request import Request
+from stemcache.lint.place import exact, window_start
 from stemcache.lint.text_class import shape_of
 from stemcache.trace.calls.pointer import follow
 from stemcache.trace.divergence.change import Change
 
 __all__ = ["Side", "side_of", "views_of"]
 
-_WIDENED_CHARS = 128
-"""So far a window begins ahead of the first character that differs."""
 _AROUND_CHARS = 400
 
 
@@ -86,6 +85,9 @@ def views_of(
 
     `first`: no change before it is in the same string, so that both sides count characters alike.
     """
+    differing = change.old, change.new
+    if change.char is not None:
+        differing = exact(change.old, change.new)
     text = new.text_at(change.pointer) if change.char is not None else None
     after = None
     if text is not None and change.char is not None:
@@ -93,7 +95,7 @@ def views_of(
     new_view = new.view(
         change.pointer,
         change.char,
-        shape=cause.new or _shape(change.new),
+        shape=cause.new or _shape(differing[1]),
         excerpt=after,
         text=change.new,
     )
@@ -105,7 +107,7 @@ def views_of(
     if old_text is not None and change.char is not None and change.char <= len(old_text):
         before = _excerpt(old_text, change.char, change.old, change.new)
     char = change.char if before is not None else None
-    shape = cause.old or _shape(change.old)
+    shape = cause.old or _shape(differing[0])
     return old.view(pointer, char, shape=shape, excerpt=before, text=change.old), new_view
 
 
@@ -133,10 +135,7 @@ def _excerpt(text: str, char: int, window: str, other: str) -> Excerpt:
 
     Costs time in the length of the window. `other` is the other request's window.
     """
-    start = char
-    if window:
-        found = text.rfind(window, max(0, char - _WIDENED_CHARS), char + len(window))
-        start = found if found >= 0 else char
+    start = window_start(text, char, window, other)
     window = window if text.startswith(window, start) else text[start : start + len(window)]
     end = start + len(window)
     head = text.rfind("\n", max(0, start - _AROUND_CHARS), start) + 1
