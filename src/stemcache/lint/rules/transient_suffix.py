@@ -4,7 +4,7 @@
 
 The request before had text at the end or at the start of its last user message (a time, a
 reminder, retrieved passages), or a block of its own in it, and this request replays that message
-without it.
+without it, or has it around its own newest message instead.
 
 ## Why it costs
 
@@ -61,6 +61,7 @@ RULE = LintRule(
     page=__doc__ or "",
 )
 
+_ALIKE_CHARS = 24
 _KINDS = frozenset({ChangeKind.EDITED, ChangeKind.REPLACED, ChangeKind.REMOVED})
 
 
@@ -73,14 +74,17 @@ def explains(change: Change, pair: Pair) -> Cause | None:
         return None
     new = _replayed(change, old)
     if new is None:
-        if not _block_left_out(change, pair) and not _message_left_out(change, pair):
+        left_out = _block_left_out(change, pair) or _message_left_out(change, pair)
+        if not left_out and not _moved_on(change, pair):
             return None
         lost, side = len(old.text), "a part"
     elif not follows(new, pair.child):
         return None
     else:
         lost = len(old.text) - len(new.text)
-        side = f"{lost:,} chars at the {'end' if old.text.startswith(new.text) else 'start'}"
+        at_end, at_start = old.text.startswith(new.text), old.text.endswith(new.text)
+        where = "at the end" if at_end else "at the start" if at_start else "around the text"
+        side = f"{lost:,} chars {where}"
     return content_cause(
         RULE,
         change,
@@ -92,12 +96,11 @@ def explains(change: Change, pair: Pair) -> Cause | None:
 
 
 def _replayed(change: Change, old: Span) -> Span | None:
-    """The child's span that is the old one without something at its end or start."""
+    """The child's span that is the old one without something at its end, its start, or both."""
     for span in change.after[:2]:
         if span.role != "user" or span.kind is not SpanKind.TEXT or not span.text:
             continue
-        begins = old.text.startswith(span.text)
-        if len(span.text) < len(old.text) and (begins or old.text.endswith(span.text)):
+        if len(span.text) < len(old.text) and span.text in old.text:
             return span
     return None
 
@@ -132,3 +135,14 @@ def _message_left_out(change: Change, pair: Pair) -> bool:
     child_at = change.after_index
     answered = child_at < len(pair.child.spans) and pair.child.spans[child_at].role == "assistant"
     return after_user and answered
+
+
+def _moved_on(change: Change, pair: Pair) -> bool:
+    """Whether what stood around the parent's newest question now stands around a later one."""
+    old, new = change.before[0].text, change.after[-1] if change.after else None
+    newest = pair.child.spans[-1].message
+    if new is None or new.role != "user" or new.message != newest:
+        return False
+    alike = old[-_ALIKE_CHARS:] == new.text[-_ALIKE_CHARS:]
+    alike = alike or old[:_ALIKE_CHARS] == new.text[:_ALIKE_CHARS]
+    return alike and newest > pair.parent.spans[-1].message

@@ -161,6 +161,8 @@ def _of_user(change: Change, pair: Pair) -> str | None:
         return None
     if span.kind not in {SpanKind.TEXT, SpanKind.DOCUMENT}:
         return None
+    if _went_on(change, pair):
+        return None
     if change.kind is ChangeKind.INSERTED:
         return "inserted"
     if change.after and not follows(change.after[0], pair.child):
@@ -171,6 +173,23 @@ def _of_user(change: Change, pair: Pair) -> str | None:
     if _under_context(change) and _unlike(change.old, change.new, _HEAD_CHARS):
         return "passage"
     return None
+
+
+def _went_on(change: Change, pair: Pair) -> bool:
+    """Whether the place is in the parent's newest message, and the conversation went on from it.
+
+    What the two requests then have in common behind it, such as a reminder that is put behind each
+    newest message, is nothing that a question should be moved behind.
+    """
+    spans, at = pair.parent.spans, change.before_index
+    if at >= len(spans) or not spans or spans[at].message != spans[-1].message:
+        return False
+    if not change.after:
+        return False
+    there = change.after[-1]
+    if change.before and there.text and there.text in change.before[0].text:
+        return True
+    return there.message > spans[-1].message
 
 
 def _under_context(change: Change) -> bool:
