@@ -18,18 +18,32 @@ def page(report: Report, *, width: int = 80) -> str:
 
 @pytest.mark.parametrize("width", [1, 40, 60, 80, 200])
 def test_lines_fit_the_terminal(width: int) -> None:
-    """All but places, which are there to be copied, and bars."""
-    for line in render(SIMPLE, width=width):
-        told = "calls.jsonl:2" in line or "█" in line or "line 2" in line or "line 3" in line
-        assert told or cell_len(line) <= max(width, 40)
+    """Bars and places as well, where a place by itself is short enough."""
+    for report in (SIMPLE, CLEAN):
+        for line in render(report, width=width):
+            assert cell_len(line) <= max(width, 40), line
+
+
+def test_what_does_not_fit_beside_a_place_goes_below_it() -> None:
+    """Nothing of it is broken, and a wide terminal has it on one line."""
+    wide, narrow = page(SIMPLE, width=100), page(SIMPLE, width=40)
+    assert "█" in narrow
+    (row,) = [line for line in wide.splitlines() if line.startswith("    line 2 ")]
+    first = row.partition(" against ")[0]
+    lines = narrow.splitlines()
+    at = lines.index(first)
+    assert lines[at + 1].startswith("      against line 1")
+    below = " ".join(line.strip() for line in lines[at : at + 3])
+    assert below.split()[: len(row.split())] == row.split()
 
 
 def test_a_place_is_never_broken() -> None:
     """However long it is."""
     pointer = "/messages/0/content" + "/deep" * 40
     found = replace(CLOCK, location=Location("logs/" + "d" * 100 + ".jsonl", 2, pointer, 7))
-    first = next(render(replace(SIMPLE, findings=(found,)), width=60, quiet=True))
-    assert first.endswith(f".jsonl:2 {pointer}:7")
+    first, second = list(render(replace(SIMPLE, findings=(found,)), width=60, quiet=True))[:2]
+    assert first == "STM101 clock-in-prefix"
+    assert second == f"  logs/{'d' * 100}.jsonl:2 {pointer}:7"
 
 
 def test_colours_change_nothing_else() -> None:

@@ -7,7 +7,8 @@ STM101 name        place, message, weight, bar                  │ costliest fi
   help:            what to change                               ┘
 summary            calls, tokens, money, predicted against reported, remarks
 ```
-Lines are as wide as the terminal; only places, which are there to be copied, may be longer.
+Lines are as wide as the terminal; only places, which are there to be copied, may be longer, and
+then stand on lines of their own.
 """
 
 from collections.abc import Iterator
@@ -83,6 +84,23 @@ class _Screen:
             return "".join(text for text, _ in parts)
         return "".join(_styled(text, style) for text, style in parts)
 
+    def flowed(self, *parts: tuple[str, str], indent: int, behind: int) -> Iterator[str]:
+        """Lines of parts with two blanks between, none of them broken.
+
+        What does not fit goes on the next line, behind `behind` cells; the first has `indent`.
+        """
+        row: list[tuple[str, str]] = [(" " * indent, "")]
+        used, begun = indent, False
+        for text, style in parts:
+            cells = cell_len(text)
+            if begun and used + 2 + cells > self.width:
+                yield self.line(*row)
+                row, used, begun = [(" " * behind, "")], behind, False
+            row += [("  " if begun else "", ""), (text, style)]
+            used += cells + 2 * begun
+            begun = True
+        yield self.line(*row)
+
     def wrapped(
         self, text: str, *, indent: int = 0, label: str = "", style: str = ""
     ) -> Iterator[str]:
@@ -108,12 +126,13 @@ def _styled(text: str, style: str) -> str:
 
 def _finding(screen: _Screen, finding: Finding, *, show_text: bool) -> Iterator[str]:
     style = _STYLES[finding.severity]
-    yield screen.line(
-        (finding.code, style),
-        (f" {finding.name}", "bold"),
-        ("  ", ""),
-        (_where(finding.location), "cyan"),
-    )
+    head, spot = f"{finding.code} {finding.name}", _where(finding.location)
+    name = (finding.code, style), (f" {finding.name}", "bold")
+    if cell_len(f"{head}  {spot}") <= screen.width:
+        yield screen.line(*name, ("  ", ""), (spot, "cyan"))
+    else:
+        yield screen.line(*name)
+        yield screen.line(("  ", ""), (spot, "cyan"))
     yield from screen.wrapped(visible(finding.message), indent=2)
     yield from _weight(screen, finding)
     if finding.severity is not Severity.NOTE:
@@ -134,11 +153,13 @@ def _weight(screen: _Screen, finding: Finding) -> Iterator[str]:
     if share is None or not 0 <= share <= 1 or not finding.lost_tokens:
         return
     of = "input spend" if finding.cost_usd is not None else "prompt tokens"
-    filled = max(round(share * _BAR_CELLS), 1 if share else 0)
+    told = f" {percent(share)} of {of}"
+    cells = min(_BAR_CELLS, screen.width - 2 - len(told))
+    filled = max(round(share * cells), 1 if share else 0)
     yield screen.line(
         ("  " + "█" * filled, _STYLES[finding.severity]),
-        ("░" * (_BAR_CELLS - filled), "dim"),
-        (f" {percent(share)} of {of}", ""),
+        ("░" * (cells - filled), "dim"),
+        (told, ""),
     )
 
 
@@ -146,11 +167,13 @@ def _examples(screen: _Screen, finding: Finding, *, show_text: bool) -> Iterator
     file = finding.location.file
     before = "", ""
     for example in finding.examples:
-        against = f" against {_line(example.parent, file)}" if example.parent else ""
-        behind = "".join(f"  {each}" for each in loss(example))
-        yield screen.line(
-            ("    ", ""), (_where(example.location, file), ""), (against, ""), (behind, "dim")
-        )
+        spot = _where(example.location, file)
+        against = f"against {_line(example.parent, file)}" if example.parent else ""
+        places = [(f"{spot} {against}".rstrip(), "")]
+        if 4 + cell_len(places[0][0]) > screen.width and against:
+            places = [(spot, ""), (against, "")]
+        losses = [(each, "dim") for each in loss(example)]
+        yield from screen.flowed(*places, *losses, indent=4, behind=6)
         shapes = example.old, example.new
         if any(shapes) and shapes != before:  # what repeats is said once
             yield from _changed(screen, *shapes)
