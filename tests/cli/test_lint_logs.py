@@ -189,3 +189,16 @@ def test_an_alias_of_a_model_that_nothing_knows_is_told(tmp_path: Path) -> None:
     ) in told
     run = CliRunner().invoke(stemcache, ["explain", f"{path}:1", f"{path}:2"])
     assert "the alias mine stands for claud-opus-5" in " ".join(run.stdout.split())
+
+
+def test_objects_laid_out_over_lines_are_read(tmp_path: Path) -> None:
+    """As `jq .` writes them; findings are those of the same log as JSONL."""
+    bodies = [body(n) for n in range(4)]
+    path = tmp_path / "calls.json"
+    path.write_text("\n".join(json.dumps(each, indent=2) for each in bodies))
+    told = json.loads(lint(path, "--output-format", "json").out)
+    lines = json.loads(lint(log(tmp_path / "calls.jsonl", bodies), "--output-format", "json").out)
+    assert told["total"]["calls"] == 4
+    assert [each["code"] for each in told["findings"]] == ["STM101"]
+    assert told["total"]["lost_tokens"] == lines["total"]["lost_tokens"]
+    assert told["findings"][0]["location"]["line"] == 2

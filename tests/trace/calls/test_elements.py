@@ -31,6 +31,20 @@ def test_elements_are_those_of_the_array(rows: list[Any], size: int, indent: int
     assert all(text[start : start + len(part or b"")] == part for start, part in found)
 
 
+@settings(max_examples=40, deadline=None)
+@given(OBJECTS, st.integers(1, 7), st.sampled_from([None, 1]))
+def test_elements_may_stand_without_an_array(
+    rows: list[Any], size: int, indent: int | None
+) -> None:
+    """One after another, in any layout; the last may be cut off."""
+    text = "\n".join(json.dumps(row, indent=indent) for row in rows).encode()
+    found = list(split_elements(_cut(text, size), max_bytes=10**6, bare=True))
+    assert [json.loads(element or b"") for _, element in found] == rows
+    assert all(text[start : start + len(part or b"")] == part for start, part in found)
+    cut = list(split_elements(_cut(text + b'{"a": {', size), max_bytes=10**6, bare=True))
+    assert cut == [*found, (len(text), None)]
+
+
 def test_escapes_may_be_cut_in_two() -> None:
     """A backslash at the end of a chunk escapes the first byte of the next."""
     text = rb'[{"a": "x\\\"]}"}, {"b": 1}]'

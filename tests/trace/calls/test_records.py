@@ -39,6 +39,8 @@ def _read(*chunks: bytes) -> tuple[Records, list[tuple[int, Any]], list[tuple[in
         (b'[{"a": 1}, {"a": 2}]', "elements", [{"a": 1}, {"a": 2}]),
         (b'{\n"a": 1\n}', "document", [{"a": 1}]),
         (b'{"data": [{"a": 1}, {"a": 2}]}', "document", [{"a": 1}, {"a": 2}]),
+        (b'{\n "a": "}{"\n}\n{\n "a": [{}]\n}\n', "document", [{"a": "}{"}, {"a": [{}]}]),
+        (b'{\n"a": 1\n}{"a": 2}{"a": 3}', "document", [{"a": 1}, {"a": 2}, {"a": 3}]),
         (b'{"log": {"v": 1, "entries": [{"a": 1}]}}', "document", [{"a": 1}]),
         (
             b'{ "messages": [],\n "data": [{"a": 1}]}',
@@ -74,6 +76,14 @@ def test_a_document_that_is_no_json_is_a_problem() -> None:
     assert (found, bad) == ([], [(1, "the JSON ends early")])
 
 
+def test_objects_one_after_another_are_read_as_far_as_they_go() -> None:
+    """One that is no JSON, or is cut off, is a problem of its own."""
+    _, found, bad = _read(b'{\n"a": 1\n}\n{\n"a": nil\n}\n{\n"a": 3\n}\n{\n"a":')
+    assert found == [(1, {"a": 1}), (3, {"a": 3})]
+    assert [number for number, _ in bad] == [2, 4]
+    assert bad[1][1] == "the object is cut off"
+
+
 def test_a_large_document_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """With how to write it as lines."""
     monkeypatch.setattr(records_module, "MAX_DOCUMENT_BYTES", 2**20)
@@ -81,7 +91,7 @@ def test_a_large_document_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         _read(b"{\n", b" " * 2**21)
     assert str(raised.value) == (
         "log is one document of more than 1 MiB; write it as JSONL, a record a line: "
-        "jq -c '.log.entries[]' FILE, or jq -c '.data[]' FILE"
+        "jq -c '.log.entries[]' FILE, jq -c '.data[]' FILE, or jq -c . FILE"
     )
 
 

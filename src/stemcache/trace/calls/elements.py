@@ -3,6 +3,8 @@
 ```
 [ {"a": "x, ]"} , {"b": [1, 2]} , …
   └── element ─┘   └─ element ─┘       depth goes up at { and [, down at } and ], not inside strings
+{"a": 1} {"b": 2} …
+└ element┘ └ element┘                  the same without the array around them
 ```
 Costs time in the bytes, whatever they are: the scan never goes back. Holds one chunk and the
 element that runs on, at most `max_bytes`.
@@ -21,18 +23,19 @@ _OPEN = frozenset(b"{[")
 
 
 def split_elements(
-    chunks: Iterable[bytes], *, max_bytes: int
+    chunks: Iterable[bytes], *, max_bytes: int, bare: bool = False
 ) -> Iterator[tuple[int, bytes | None]]:
     """Where each element begins, and its bytes; None for one that is too long or cut off.
 
     Nothing follows such an element. Only objects are elements: what else stands in the array is
-    part of no element.
+    part of no element. `bare`: they stand one after another without an array around them.
     """
+    outer = 1 if bare else 0
     held = bytearray()
     base = 0  # where `held` begins in the stream
     at = 0  # how far `held` was looked at
     begin = 0  # where the element begins in `held`
-    depth = 0
+    depth = outer
     in_text = False
     for chunk in chunks:
         held += chunk
@@ -67,5 +70,5 @@ def split_elements(
         if len(held) > max_bytes:
             yield base, None
             return
-    if depth > 0:
+    if depth > outer:
         yield base + begin, None

@@ -4,6 +4,7 @@ r"""A file as numbered records: lines, elements of one array, or the entries of 
 {"model": …}\n{"model": …}\n          lines, decoded later or not at all (logs of text)
 [{"model": …}, {"model": …}]          elements, cut out one by one: the array is never held
 {\n  "log": {"entries": […]} …        a document: held whole, so bounded, and its entries given
+{\n  "model": …\n}\n{\n  "model": …     objects laid out over lines, one after another: likewise
 ```
 What a file is, is told by its first line. Where each line begins is noted, at eight bytes a line,
 so that it can be read again.
@@ -151,7 +152,7 @@ class Records:
                 raise UsageError(
                     f"{self._source.name} is one document of more than "
                     f"{MAX_DOCUMENT_BYTES // 2**20} MiB; write it as JSONL, a record a line: "
-                    "jq -c '.log.entries[]' FILE, or jq -c '.data[]' FILE"
+                    "jq -c '.log.entries[]' FILE, jq -c '.data[]' FILE, or jq -c . FILE"
                 )
         self.lines = 1
         text = bytes(held).removeprefix(_BOM)
@@ -160,7 +161,11 @@ class Records:
         try:
             value = decoded(text, "")
         except BadLineError as error:
-            self._bad(1, error.reason)
+            found = [piece for _, piece in split_elements([text], max_bytes=len(text), bare=True)]
+            if len(found) > 1:
+                yield from self._objects(found)
+            else:
+                self._bad(1, error.reason)
             return
         del held
         entries = entries_of(value)
@@ -170,6 +175,20 @@ class Records:
         del text
         for number, entry in enumerate(entries, start=1):
             yield number, b"", entry
+
+    def _objects(self, found: list[bytes | None]) -> Iterator[Piece]:
+        """Objects that stand one after another."""
+        self.lines = len(found)
+        for number, text in enumerate(found, start=1):
+            if text is None:
+                self._bad(number, "the object is cut off")
+                continue
+            try:
+                value = decoded(text, "")
+            except BadLineError as error:
+                self._bad(number, error.reason)
+            else:
+                yield number, text, value
 
 
 def _head(chunks: Iterator[bytes]) -> bytes:
