@@ -26,7 +26,7 @@ def test_the_first_difference_is_shown_like_a_compilers() -> None:
         "STM101 clock-in-prefix: an ISO time with seconds differs in the system prompt"
     )
     assert lines[at + 1].startswith("  --> b.json:")
-    assert lines[at + 1].endswith("  /system/0/text char 22")
+    assert lines[at + 1].endswith("  /system/0/text char 22, in the ISO time from char 5 on")
     assert lines[at + 2].startswith("  was a.json:")
     rest = len(SYSTEM) - 25
     assert lines[at + 3 : at + 8] == [

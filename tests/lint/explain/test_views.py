@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stemcache.lint.explain.drawing import masked
+from stemcache.lint.explain.drawing import around_place, masked
 from stemcache.lint.explain.explain import explain
 from stemcache.lint.explain.request import BodyText, Request
 from tests.lint.explain.requests import HOW, changed, explained, request
@@ -159,8 +159,11 @@ def test_position_drawing_and_text_agree(
             whole = _count(drawn.before) + _count(view.shape) + _count(drawn.after)
             assert whole == len(text)
             assert _count(drawn.before) in {view.char, start}
-            if view.shape.startswith("text"):
+            beside = around_place(view)
+            if not beside:
                 assert _count(drawn.before) == view.char
+            else:
+                assert beside.endswith(f" from char {_count(drawn.before)} on")
 
 
 def _count(shape: str) -> int:

@@ -19,7 +19,7 @@ from stemcache.lint.explain.explanation import Excerpt, View
 from stemcache.lint.figures import count_of
 from stemcache.lint.visible import visible
 
-__all__ = ["Drawn", "masked", "shown"]
+__all__ = ["Drawn", "around_place", "masked", "shown"]
 
 _LONGEST_WINDOW = 160
 _LENGTH = re.compile(r", (\d{1,3}(?:,\d{3}){0,4}) chars?$")
@@ -48,12 +48,26 @@ def masked(view: View) -> Drawn:
     before = after = ""
     if excerpt is not None:
         ahead, behind = excerpt.before_chars, excerpt.after_chars
-        if _chars_of(view.shape) == excerpt.exact_end - excerpt.exact_start:
+        if _is_exact(view.shape, excerpt):
             ahead += excerpt.exact_start
             behind += len(excerpt.text) - excerpt.exact_end
         before = f"[{count_of(ahead, 'char')}] " if ahead else ""
         after = f" [{count_of(behind, 'char')}]" if behind else ""
     return Drawn(before, shape, after, cell_len(before), cell_len(shape))
+
+
+def around_place(view: View) -> str:
+    """What the place is in the midst of, where a volatile piece is drawn as a whole: else empty."""
+    excerpt = view.excerpt
+    if excerpt is None or not excerpt.exact_start or _is_exact(view.shape, excerpt):
+        return ""
+    name = visible(view.shape.partition(",")[0])
+    return f", in the {name} from char {excerpt.before_chars} on" if name else ""
+
+
+def _is_exact(shape: str, excerpt: Excerpt) -> bool:
+    """Whether a shape is that of the characters that differ, and of none around them."""
+    return _chars_of(shape) == excerpt.exact_end - excerpt.exact_start
 
 
 def _chars_of(shape: str) -> int:

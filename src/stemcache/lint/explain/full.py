@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from textwrap import wrap
 
-from stemcache.lint.explain.drawing import masked, shown
+from stemcache.lint.explain.drawing import around_place, masked, shown
 from stemcache.lint.explain.explanation import (
     Difference,
     Explanation,
@@ -139,7 +139,7 @@ class _Page:
             f"{self._paint(one.code, 'yellow')} {self._paint(one.name, 'bold')}: "
             f"{visible(one.message)}"
         )
-        yield f"  --> {_place(one.new)}"
+        yield f"  --> {_place(one.new)}{'' if self._show_text else around_place(one.new)}"
         if one.old is not None and _place(one.old) != _place(one.new):
             yield f"  was {_place(one.old, of=one.new)}"
         if one.content:
