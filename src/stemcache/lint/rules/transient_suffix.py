@@ -139,9 +139,11 @@ def _message_left_out(change: Change, pair: Pair) -> bool:
 
 def _moved_on(change: Change, pair: Pair) -> bool:
     """Whether what stood around the parent's newest question now stands around a later one."""
-    old, new = change.before[0].text, change.after[-1] if change.after else None
+    if not change.after or not pair.child.spans:
+        return False
+    old, new = change.before[0].text, change.after[-1]
     newest = pair.child.spans[-1].message
-    if new is None or new.role != "user" or new.message != newest:
+    if new.role != "user" or new.message != newest:
         return False
     alike = old[-_ALIKE_CHARS:] == new.text[-_ALIKE_CHARS:]
     alike = alike or old[:_ALIKE_CHARS] == new.text[:_ALIKE_CHARS]

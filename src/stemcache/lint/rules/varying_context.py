@@ -182,7 +182,7 @@ def _went_on(change: Change, pair: Pair) -> bool:
     newest message, is nothing that a question should be moved behind.
     """
     spans, at = pair.parent.spans, change.before_index
-    if at >= len(spans) or not spans or spans[at].message != spans[-1].message:
+    if not 0 <= at < len(spans) or spans[at].message != spans[-1].message:
         return False
     if not change.after:
         return False
