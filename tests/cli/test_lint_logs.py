@@ -202,3 +202,14 @@ def test_objects_laid_out_over_lines_are_read(tmp_path: Path) -> None:
     assert [each["code"] for each in told["findings"]] == ["STM101"]
     assert told["total"]["lost_tokens"] == lines["total"]["lost_tokens"]
     assert told["findings"][0]["location"]["line"] == 2
+
+
+def test_a_directory_without_a_log_is_refused(tmp_path: Path) -> None:
+    """What is in it is counted."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for name in ("a.json", "b.json"):
+        (folder / name).write_text('{"a": 1}\n')
+    run = lint(folder)
+    assert run.code == 2
+    assert f"from {folder}: 2 files of no known format; name the format with --format" in run.err

@@ -115,7 +115,7 @@ def _analysed(logs: tuple[str, ...], wishes: Wishes, options: Options) -> Report
         with _rows(wishes.calls) as on_row:
             report = analyse(log, options=options, book=book, on_row=on_row)
         unusable = sum(report.total.skipped.values()) - log.skipped.total()
-        if report.total.calls <= unusable and log.lines:
+        if report.total.calls <= unusable and not log.is_empty:
             raise UsageError(_nothing_read(logs, wishes, log.passed_over(report.total)))
         told = *alias_remarks(book, options.aliases), *log.remarks()
         return replace(report, remarks=(*report.remarks, *told))

@@ -36,9 +36,10 @@ class LintLog:
         return Counter(self._calls.problems.counts)
 
     @property
-    def lines(self) -> int:
-        """Records so far, whether they could be read or not."""
-        return self._calls.lines + self._calls.problems.total
+    def is_empty(self) -> bool:
+        """Whether there was nothing at all so far, neither calls nor anything else."""
+        calls = self._calls
+        return not (calls.lines or calls.problems.total or calls.left_out)
 
     def passed_over(self, total: Total) -> list[str]:
         """Why records gave no call to judge, the most frequent reasons first: three at most."""
