@@ -85,7 +85,7 @@ class Call:
     """The request's bytes, where the log has them and they are not simply the line."""
     model: str | None = None
     id: str | None = None
-    """The response's id. Records that repeat it are one call."""
+    """The response's id. Records of one id are one call where body, moment or usage agree."""
     previous_id: str | None = None
     """Id of the response that this request says it goes on from."""
     session: str | None = None
