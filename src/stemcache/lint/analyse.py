@@ -35,7 +35,7 @@ from stemcache.lint.refusals import ineffective, refusals
 from stemcache.lint.remarks import remarks
 from stemcache.lint.say import ineffective_cause, odd_cause, refusal_cause, timing_cause
 from stemcache.lint.scale import Scales
-from stemcache.lint.spend import Spend, spend
+from stemcache.lint.spend import Spend, or_predicted, spend
 from stemcache.lint.tally import Tally
 from stemcache.lint.time_order import in_time_order
 from stemcache.lint.unread import Unread
@@ -354,24 +354,14 @@ class Analysis:
         )
 
     def _spend(self, one: Judged, read: int, outcome: Outcome) -> Spend:
-        usage = one.usage
-        if usage.prompt_tokens is None or usage.read_tokens is None:
-            # Nothing was reported: what the rule predicts, to say what a fault costs.
-            prompt_tokens = one.shape.tokens
-            usage = Usage(
-                prompt_tokens=prompt_tokens,
-                read_tokens=min(read, prompt_tokens),
-                written_tokens=max(0, min(outcome.written_tokens, prompt_tokens - read)),
-                written_by_ttl=(),
-                output_tokens=usage.output_tokens,
-            )
-        return spend(
-            one.call,
-            usage,
-            one.price,
-            one.rule,
-            subscription=self._options.subscription,
+        usage = or_predicted(
+            one.usage,
+            prompt_tokens=one.shape.tokens,
+            read_tokens=read,
+            written_tokens=outcome.written_tokens,
         )
+        subscription = self._options.subscription
+        return spend(one.call, usage, one.price, one.rule, subscription=subscription)
 
     def _collect(
         self, one: Judged, losses: Iterable[Loss], known: Known | None, spent: Spend

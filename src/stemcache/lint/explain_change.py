@@ -13,6 +13,9 @@ from collections.abc import Callable, Mapping
 
 from stemcache.lint.cause import Cause, Pair
 from stemcache.lint.change_class import class_of
+from stemcache.lint.content_cause import content_cause
+from stemcache.lint.place import where
+from stemcache.lint.rule import LintRule
 from stemcache.lint.rules import (
     argument_order,
     clock_in_prefix,
@@ -51,10 +54,10 @@ _STRUCTURE: tuple[_Explains, ...] = (
     history_compacted.explains,
     history_truncated.explains,
 )
-_TEXT: Mapping[Family, Callable[[Change, TextClass], Cause]] = {
-    Family.CLOCK: clock_in_prefix.cause,
-    Family.ID: injected_id.cause,
-    Family.ENVIRONMENT: environment_snapshot.cause,
+_TEXT: Mapping[Family, LintRule] = {
+    Family.CLOCK: clock_in_prefix.RULE,
+    Family.ID: injected_id.RULE,
+    Family.ENVIRONMENT: environment_snapshot.RULE,
 }
 _REST: tuple[_Explains, ...] = (
     whitespace_change.explains,
@@ -72,11 +75,23 @@ def explain(change: Change, pair: Pair) -> Cause:
     cause = _first(_STRUCTURE, change, pair)
     if cause is None:
         told = class_of(change)  # once for the three rules that ask for it
-        cause = None if told is None else _TEXT[told.family](change, told)
+        cause = None if told is None else _of_class(_TEXT[told.family], change, told)
     if cause is None:
         cause = _first(_REST, change, pair)
     assert cause is not None, "edited history claims every change that no other rule does"
     return cause
+
+
+def _of_class(rule: LintRule, change: Change, told: TextClass) -> Cause:
+    return content_cause(
+        rule,
+        change,
+        f"{told.phrase} differs {where(change)}",
+        told.name,
+        old=told.old,
+        new=told.new,
+        fields=(("what", told.name), ("where", where(change))),
+    )
 
 
 def _first(rules: tuple[_Explains, ...], change: Change, pair: Pair) -> Cause | None:

@@ -7,7 +7,7 @@ from stemcache.provider.rule import Rule
 from stemcache.provider.usage import Usage
 from stemcache.trace.calls.call import Call
 
-__all__ = ["Spend", "spend"]
+__all__ = ["Spend", "or_predicted", "spend"]
 
 _MILLION = 1_000_000
 
@@ -23,6 +23,20 @@ class Spend:
 
 
 _UNKNOWN = Spend(None, None)
+
+
+def or_predicted(
+    usage: Usage, *, prompt_tokens: int, read_tokens: int, written_tokens: int
+) -> Usage:
+    """What was reported, or where that leaves prompt or reads out, what the rule predicts."""
+    if usage.prompt_tokens is not None and usage.read_tokens is not None:
+        return usage
+    return Usage(
+        prompt_tokens=prompt_tokens,
+        read_tokens=min(read_tokens, prompt_tokens),
+        written_tokens=max(0, min(written_tokens, prompt_tokens - read_tokens)),
+        output_tokens=usage.output_tokens,
+    )
 
 
 def spend(

@@ -43,14 +43,9 @@ names files. Settings written in another way (`We run on host a7`) are edits to 
 - Anthropic, *Prompt caching*
 """
 
-from stemcache.lint.cause import Cause
-from stemcache.lint.content_cause import content_cause
-from stemcache.lint.place import where
 from stemcache.lint.rule import LintRule
-from stemcache.lint.text_class import TextClass
-from stemcache.trace.divergence.change import Change
 
-__all__ = ["RULE", "cause"]
+__all__ = ["RULE"]
 
 RULE = LintRule(
     code="STM103",
@@ -63,16 +58,3 @@ RULE = LintRule(
     ),
     page=__doc__ or "",
 )
-
-
-def cause(change: Change, told: TextClass) -> Cause:
-    """The cause of a change that is of this class alone."""
-    return content_cause(
-        RULE,
-        change,
-        f"{told.phrase} differs {where(change)}",
-        told.name,
-        old=told.old,
-        new=told.new,
-        fields=(("what", told.name), ("where", where(change))),
-    )

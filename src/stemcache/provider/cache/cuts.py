@@ -8,33 +8,36 @@ Both are of the request's own positions and cost O(positions). Neither knows wha
 that is for `simulate`.
 """
 
-from typing import assert_never
+from collections.abc import Mapping
+from typing import Protocol
 
 from stemcache.provider.cache import breakpoints, markers, objects, persisted, units
 from stemcache.provider.cache.cut import NOWHERE, Cuts
-from stemcache.provider.rule import Rule
+from stemcache.provider.rule import Kind, Rule
 from stemcache.provider.shape import Shape
 
 __all__ = ["Cuts", "held", "reach", "tokens_at", "wanted"]
 
 
+class _Family(Protocol):
+    def held(self, rule: Rule, shape: Shape, /) -> Cuts: ...
+    def reach(self, rule: Rule, shape: Shape, /) -> Cuts: ...
+
+
+_FAMILIES: Mapping[Kind, _Family | None] = {
+    "markers": markers,
+    "breakpoints": breakpoints,
+    "units": units,
+    "persisted-units": persisted,
+    "objects": objects,
+    "usage-only": None,
+}
+
+
 def wanted(rule: Rule, shape: Shape) -> Cuts:
     """Where the request would leave entries if there were no minimum."""
-    match rule.kind:
-        case "markers":
-            return markers.held(rule, shape)
-        case "breakpoints":
-            return breakpoints.held(rule, shape)
-        case "units":
-            return units.held(rule, shape)
-        case "persisted-units":
-            return persisted.held(rule, shape)
-        case "objects":
-            return objects.held(rule, shape)
-        case "usage-only":
-            return NOWHERE
-        case _:
-            assert_never(rule.kind)
+    family = _FAMILIES[rule.kind]
+    return NOWHERE if family is None else family.held(rule, shape)
 
 
 def held(rule: Rule, shape: Shape) -> Cuts:
@@ -49,21 +52,8 @@ def held(rule: Rule, shape: Shape) -> Cuts:
 
 def reach(rule: Rule, shape: Shape) -> Cuts:
     """Where the request finds entries."""
-    match rule.kind:
-        case "markers":
-            return markers.reach(rule, shape)
-        case "breakpoints":
-            return breakpoints.reach(rule, shape)
-        case "units":
-            return units.reach(rule, shape)
-        case "persisted-units":
-            return persisted.reach(rule, shape)
-        case "objects":
-            return objects.reach(rule, shape)
-        case "usage-only":
-            return NOWHERE
-        case _:
-            assert_never(rule.kind)
+    family = _FAMILIES[rule.kind]
+    return NOWHERE if family is None else family.reach(rule, shape)
 
 
 def tokens_at(shape: Shape, cut: int) -> int:
