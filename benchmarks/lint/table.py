@@ -6,14 +6,12 @@
 A quoted table stands between `<!-- benchmarks.lint: NAME -->` and `<!-- end -->`.
 """
 
-import argparse
 import json
 import statistics
-import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.peers_matrix.table import quote
+from benchmarks.peers_matrix.table import show
 
 __all__ = ["tables"]
 
@@ -69,21 +67,5 @@ def _machine(report: Report) -> str:
     )
 
 
-def main() -> int:
-    """Print the tables, or renew them in a document."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--write", type=Path, help="the document to renew")
-    options = parser.parse_args()
-    made = tables(json.loads(RESULTS.read_text(encoding="utf-8")))
-    if options.write is None:
-        for name, text in made.items():
-            print(f"{name}\n\n{text}")
-        return 0
-    document: Path = options.write
-    renewed = quote(document.read_text(encoding="utf-8"), "benchmarks.lint", made)
-    document.write_text(renewed, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    show("benchmarks.lint", tables(json.loads(RESULTS.read_text(encoding="utf-8"))))

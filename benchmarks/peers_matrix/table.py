@@ -9,12 +9,11 @@ A quoted table stands between `<!-- benchmarks.peers_matrix: NAME -->` and `<!--
 import argparse
 import json
 import re
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-__all__ = ["quote", "tables"]
+__all__ = ["quote", "show", "tables"]
 
 RESULTS = Path(__file__).with_name("results.json")
 _SIGNS = {
@@ -102,21 +101,18 @@ def _wrong(report: Report) -> str:
     return ("\n".join(rows) or "None of its own column is wrong.") + "\n"
 
 
-def main() -> int:
-    """Print the tables, or renew them in a document."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+def show(module: str, made: dict[str, str]) -> None:
+    """Print a module's tables, or renew them in a document where the command line names one."""
+    parser = argparse.ArgumentParser(description="The tables of a benchmark's results.")
     parser.add_argument("--write", type=Path, help="the document to renew")
-    options = parser.parse_args()
-    made = tables(json.loads(RESULTS.read_text(encoding="utf-8")))
-    if options.write is None:
+    document: Path | None = parser.parse_args().write
+    if document is None:
         for name, text in made.items():
             print(f"{name}\n\n{text}")
-        return 0
-    document: Path = options.write
-    renewed = quote(document.read_text(encoding="utf-8"), "benchmarks.peers_matrix", made)
+        return
+    renewed = quote(document.read_text(encoding="utf-8"), module, made)
     document.write_text(renewed, encoding="utf-8")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    show("benchmarks.peers_matrix", tables(json.loads(RESULTS.read_text(encoding="utf-8"))))

@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 from rich.console import Console
 
 from stemcache.cli.lint_progress import reading
-from stemcache.cli.lint_values import LOG_FORMATS, check_format, complete_formats, field_pointers
+from stemcache.cli.lint_values import check_format, field_pointers, format_option
 from stemcache.errors import UsageError
 from stemcache.lint.settings import find_settings
 
@@ -45,13 +45,7 @@ def _complete_files(
     metavar="NAME",
     help="Provider or rule of both.  [default: told by host and model]",
 )
-@click.option(
-    "--format",
-    "log_format",
-    metavar="NAME",
-    shell_complete=complete_formats,
-    help="What the log is: " + ", ".join(LOG_FORMATS) + ".  [default: told by its content]",
-)
+@format_option
 @click.option(
     "--map",
     "fields",

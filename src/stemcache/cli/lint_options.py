@@ -10,13 +10,12 @@ from typing import TypeVar, get_args
 import click
 
 from stemcache.cli.lint_values import (
-    LOG_FORMATS,
     USD,
     check_format,
-    complete_formats,
     complete_rules,
     complete_thresholds,
     field_pointers,
+    format_option,
 )
 from stemcache.errors import UsageError
 from stemcache.lint.fail_on import Threshold, parse_threshold
@@ -111,13 +110,7 @@ def lint_options(command: Callable[..., R]) -> Callable[..., R]:
         metavar="NAME",
         help="Provider or rule of all calls.  [default: told by each call's host and model]",
     )
-    @click.option(
-        "--format",
-        "log_format",
-        metavar="NAME",
-        shell_complete=complete_formats,
-        help="What the log is: " + ", ".join(LOG_FORMATS) + ".  [default: told by its content]",
-    )
+    @format_option
     @click.option(
         "--map",
         "fields",

@@ -19,6 +19,7 @@ __all__ = [
     "complete_rules",
     "complete_thresholds",
     "field_pointers",
+    "format_option",
 ]
 
 LOG_FORMATS = (
@@ -73,6 +74,16 @@ def complete_formats(
 ) -> list[CompletionItem]:
     """Formats of logs that go on as begun."""
     return [CompletionItem(name) for name in LOG_FORMATS if name.startswith(incomplete)]
+
+
+format_option = click.option(
+    "--format",
+    "log_format",
+    metavar="NAME",
+    shell_complete=complete_formats,
+    help="What the log is: " + ", ".join(LOG_FORMATS) + ".  [default: told by its content]",
+)
+"""For commands that read logs."""
 
 
 class _Usd(click.ParamType[float]):

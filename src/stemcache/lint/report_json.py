@@ -5,14 +5,13 @@ terminal's cursor; texts of prompts are there only when asked for.
 """
 
 import json
-import math
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from stemcache.lint.baseline import fingerprint_of
 from stemcache.lint.finding import Example, Finding, Location, Report
-from stemcache.lint.visible import encodable
+from stemcache.lint.plain import plain
 
 __all__ = ["VERSION", "as_json", "render"]
 
@@ -33,7 +32,7 @@ def as_json(report: Report, *, show_text: bool = False) -> dict[str, Any]:
         "attainable_hit_rate": report.total.attainable_hit_rate,
         "baselined": report.baselined,
     }
-    told = _plain(
+    told = plain(
         {
             "version": VERSION,
             "findings": [_finding(each, show_text=show_text) for each in report.findings],
@@ -88,16 +87,3 @@ def _example(example: Example, *, show_text: bool) -> dict[str, Any]:
     if show_text:
         told |= {"old_text": example.old_text, "new_text": example.new_text}
     return told
-
-
-def _plain(value: object) -> object:
-    """A copy that every JSON reader takes. The report nests a few levels deep, never more."""
-    if isinstance(value, str):
-        return encodable(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {encodable(str(key)): _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return value

@@ -5,14 +5,13 @@ cursor; texts of prompts are there only when asked for.
 """
 
 import json
-import math
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from stemcache.lint.explain.explanation import Difference, Explanation, Party, View
+from stemcache.lint.plain import plain
 from stemcache.lint.pointers import without_keys
-from stemcache.lint.visible import encodable
 
 __all__ = ["VERSION", "as_json", "render"]
 
@@ -28,7 +27,7 @@ def render(explanation: Explanation, *, show_text: bool = False) -> Iterator[str
 def as_json(explanation: Explanation, *, show_text: bool = False) -> dict[str, Any]:
     """The same as a value of plain types."""
     reading, diagnosis = explanation.reading, explanation.diagnosis
-    told = _plain(
+    told = plain(
         {
             "version": VERSION,
             "costs": explanation.costs,
@@ -107,16 +106,3 @@ def _view(view: View, *, show_text: bool) -> dict[str, Any]:
         told["before"] = None if excerpt is None else excerpt.before
         told["after"] = None if excerpt is None else excerpt.after
     return told
-
-
-def _plain(value: object) -> object:
-    """A copy that every JSON reader takes."""
-    if isinstance(value, str):
-        return encodable(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {encodable(str(key)): _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return value
