@@ -1,0 +1,1 @@
+"""A fleet of caches behind a router, simulated in time."""

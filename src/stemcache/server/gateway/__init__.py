@@ -1,0 +1,1 @@
+"""The gateway on the wire: clients in front, replicas behind, and its own pages."""
