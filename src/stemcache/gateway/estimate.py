@@ -1,0 +1,35 @@
+"""How many tokens a text has, learned from answers that say how many there were."""
+
+__all__ = ["TokenEstimate"]
+
+_PRIOR_BYTES = 4.0
+_STEP = 0.05
+_MOST_MODELS = 256
+
+
+class TokenEstimate:
+    """Bytes a token, by model: a moving average over answers. Bounded; O(1)."""
+
+    def __init__(self) -> None:
+        self._bytes_a_token: dict[str | None, float] = {}
+
+    def bytes_a_token(self, model: str | None) -> float:
+        """At least a quarter of a byte."""
+        return self._bytes_a_token.get(model, _PRIOR_BYTES)
+
+    def tokens(self, model: str | None, text_bytes: int) -> int:
+        """An estimate, at least 1."""
+        return max(1, round(text_bytes / self.bytes_a_token(model)))
+
+    def learn(self, model: str | None, text_bytes: int, tokens: int) -> None:
+        """An answer said how many tokens the text had."""
+        if tokens <= 0 or text_bytes <= 0:
+            return
+        seen = min(64.0, max(0.25, text_bytes / tokens))
+        known = self._bytes_a_token.get(model)
+        if known is None:
+            if len(self._bytes_a_token) >= _MOST_MODELS:
+                return  # names come from clients; the prior serves the rest
+            self._bytes_a_token[model] = seen
+        else:
+            self._bytes_a_token[model] = known + _STEP * (seen - known)

@@ -1,0 +1,70 @@
+"""One replica at run time, and its seats."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from stemcache.gateway.breaker import Breaker
+from stemcache.gateway.replica import Engine, ReplicaSpec
+from stemcache.gateway.self_check import SelfCheck
+from stemcache.policy.route.load import Load
+
+__all__ = ["Member", "Seat"]
+
+
+@dataclass(slots=True)
+class Seat:
+    """A replica, or one of its data-parallel ranks: what a policy chooses."""
+
+    number: int
+    """Never used again for another."""
+    name: str
+    rank: int | None
+    load: Load = field(default_factory=Load)
+    check: SelfCheck = field(default_factory=SelfCheck)
+    reasons: Counter[str] = field(default_factory=Counter)
+    """Requests sent, by the reason of the choice."""
+    outcomes: Counter[str] = field(default_factory=Counter)
+    """Flights ended, by how: done, client-left, refused, status-503 …"""
+    resets: int = 0
+    gaps: int = 0
+
+
+@dataclass(slots=True)
+class Member:
+    """What is known of a replica beside its spec."""
+
+    spec: ReplicaSpec
+    seats: list[Seat]
+    breaker: Breaker
+    engine: Engine
+    up: bool = True
+    detail: str = "not checked yet"
+    draining: bool = False
+    leaving: bool = False
+    """Not configured any more; forgotten when its last flight has ended."""
+    models: frozenset[str] = frozenset()
+    """Base models and adapters; empty: unknown, so anything."""
+    adapters: frozenset[str] = frozenset()
+    started: float | None = None
+    """When its process began, in seconds of the wall clock, as it says itself."""
+
+    @property
+    def in_flight(self) -> int:
+        """Over all seats."""
+        return sum(seat.load.in_flight for seat in self.seats)
+
+    def refuses(self, model: str | None, now_s: float, per_replica: int) -> str | None:
+        """Why it cannot be chosen for this model now; None where it can. O(ranks)."""
+        if self.leaving:
+            return "removed"
+        if self.draining:
+            return "draining"
+        if not self.up:
+            return f"down: {self.detail}"
+        if not self.breaker.allows(now_s):
+            return "its breaker is open"
+        if per_replica and self.in_flight >= per_replica:
+            return f"{per_replica} requests are in flight"
+        if model is not None and self.models and model not in self.models:
+            return "does not serve the model"
+        return None

@@ -1,0 +1,263 @@
+"""What each seat is believed to hold, best source first.
+
+```
+seat with KV events       Holdings ──┐ the longer
+                          pending  ──┴──────────────► Belief     pending: prompts on their way there
+seat without, or with     Guess    ──┬──────────────► Belief     corrected by each answer's report
+events that have a gap    Holdings ──┘ the longer
+```
+Pending prompts live in the guess too, under a bound that shrinks to nothing as flights end.
+Invariant: a seat that has joined is in the guess; one that follows events has holdings as well.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from stemcache.gateway.decision import Source
+from stemcache.gateway.estimate import TokenEstimate
+from stemcache.gateway.guess import Guess
+from stemcache.gateway.holdings import Holdings
+from stemcache.gateway.keys import TEXT_UNIT_BYTES, Keys
+from stemcache.gateway.prompt import Prompt
+from stemcache.gateway.usage import AnswerUsage
+
+__all__ = ["DEFAULT_BLOCK", "Belief", "Mirror"]
+
+DEFAULT_BLOCK = 16
+"""Tokens a block, of a seat that has not said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """Of one prompt at one seat, in tokens."""
+
+    cached: int
+    slow: int
+    """Behind those, in a slower tier."""
+    source: Source
+
+
+_NOTHING = Belief(0, 0, Source.NONE)
+
+
+@dataclass(slots=True)
+class _Place:
+    """A seat's sources."""
+
+    kv_tokens: int | None
+    block_tokens: int | None = None
+    holdings: Holdings | None = None
+    complete: bool = False
+    """The holdings are known from their beginning, without a gap."""
+    pending_units: int = 0
+
+    @property
+    def block(self) -> int:
+        told = self.holdings.block_tokens if self.holdings is not None else None
+        return told or self.block_tokens or DEFAULT_BLOCK
+
+
+class Mirror:
+    """Of all seats. Bounded in bytes by the guess, in blocks by each seat's holdings."""
+
+    def __init__(self, *, most_bytes: int, exact: bool) -> None:
+        """`exact`: prompts come with keys over token ids."""
+        self._exact = exact
+        self._guess = Guess(most_bytes=most_bytes)
+        self._places: dict[int, _Place] = {}
+        self._estimate = TokenEstimate()
+
+    @property
+    def bytes_used(self) -> int:
+        """By the guess; holdings are counted by their seat."""
+        return self._guess.bytes_used
+
+    def block_sizes(self) -> frozenset[int]:
+        """What block sizes a prompt's token keys are wanted for. O(seats)."""
+        return frozenset(place.block for place in self._places.values())
+
+    def join(self, seat: int, *, kv_tokens: int | None) -> None:
+        """A new seat that holds nothing yet."""
+        self._places[seat] = _Place(kv_tokens)
+        self._guess.join(seat, capacity_units=None)
+        self._resize(seat)
+
+    def leave(self, seat: int) -> None:
+        """Forget it."""
+        del self._places[seat]
+        self._guess.leave(seat)
+
+    def clear(self, seat: int) -> None:
+        """What it held is gone."""
+        self._guess.clear(seat)
+        holdings = self._places[seat].holdings
+        if holdings is not None:
+            holdings.clear()
+
+    def told(self, seat: int, *, kv_tokens: int | None, block_tokens: int | None) -> None:
+        """The replica says how large its cache and its blocks are."""
+        place = self._places[seat]
+        place.kv_tokens = kv_tokens or place.kv_tokens
+        place.block_tokens = block_tokens or place.block_tokens
+        self._resize(seat)
+
+    def follow(self, seat: int, holdings: Holdings | None, *, complete: bool) -> None:
+        """Events arrive (`complete`: from their beginning on), or no longer do (None)."""
+        place = self._places[seat]
+        place.holdings = holdings
+        if complete and not place.complete:
+            self._guess.clear(seat)
+        place.complete = complete and holdings is not None
+        self._resize(seat)
+
+    def follows(self, seat: int) -> bool:
+        """Whether its holdings are trusted alone."""
+        return self._places[seat].complete
+
+    def holdings(self, seat: int) -> Holdings | None:
+        """Those of its events, if it has any."""
+        return self._places[seat].holdings
+
+    def prompt_tokens(self, prompt: Prompt) -> int:
+        """Counted, or estimated from bytes."""
+        if prompt.prompt_tokens is not None:
+            return prompt.prompt_tokens
+        return self._estimate.tokens(prompt.model, prompt.text_bytes)
+
+    def beliefs(self, prompt: Prompt, seats: Iterable[int], tokens: int) -> dict[int, Belief]:
+        """What each seat holds of a prompt of so many tokens. Pure.
+
+        Cost: a walk of the tree for each kind of keys (mostly one), a bisection a seat.
+        """
+        walks: dict[int, dict[int, int]] = {}
+        found: dict[int, Belief] = {}
+        for seat in seats:
+            place = self._places[seat]
+            keys = _keys_for(prompt, place)
+            if keys is None:
+                found[seat] = _NOTHING
+                continue
+            kind = keys.unit if keys.exact else 0
+            walk = walks.get(kind)
+            if walk is None:
+                walk = walks[kind] = self._guess.held(keys.keys)
+            unit = self._unit_tokens(prompt, keys)
+            most = _most_cached(tokens, keys)
+            cached = min(most, int(walk.get(seat, 0) * unit))
+            slow, source = 0, Source.GUESS
+            if place.holdings is not None and keys.exact:
+                held = place.holdings.held(keys)
+                fast = min(most, int(held.fast_units * unit))
+                anywhere = min(most, int(held.any_units * unit))
+                if place.complete or fast >= cached:
+                    source = Source.EVENTS
+                cached = max(cached, fast)
+                slow = max(0, anywhere - cached)
+            found[seat] = Belief(cached, slow, source)
+        return found
+
+    def routed(self, seat: int, prompt: Prompt) -> int:
+        """The prompt is on its way: the seat will hold it. How many units are pending by that."""
+        place = self._places[seat]
+        keys = _keys_for(prompt, place)
+        if keys is None:
+            return 0
+        place.pending_units += len(keys)
+        if place.complete:
+            self._resize(seat)
+        self._guess.routed(seat, keys.keys)
+        return len(keys)
+
+    def landed(self, seat: int, units: int) -> None:
+        """Its flight has ended, however. `units` as `routed` gave them."""
+        place = self._places.get(seat)
+        if place is None:
+            return
+        place.pending_units -= units
+        if place.complete:
+            self._resize(seat)
+
+    def reported(self, seat: int, prompt: Prompt, believed: int, usage: AnswerUsage) -> None:
+        """Learn from an answer what its seat had held of the prompt, and how long that was."""
+        if usage.prompt_tokens is not None and prompt.prompt_tokens is None:
+            self._estimate.learn(prompt.model, prompt.text_bytes, usage.prompt_tokens)
+        place = self._places.get(seat)
+        if place is None or place.complete or usage.cached_tokens is None:
+            return
+        keys = _keys_for(prompt, place)
+        if keys is None or not keys.keys:
+            return
+        unit = self._unit_tokens(prompt, keys)
+        if usage.prompt_tokens and not keys.exact:
+            # By shares: what a template adds to the text falls out.
+            unit = usage.prompt_tokens * TEXT_UNIT_BYTES / max(1, prompt.text_bytes)
+        # A unit may be cut by the end of a block, and reports never name a prompt's last token.
+        if abs(usage.cached_tokens - believed) <= self.slack(seat, prompt):
+            held = round(believed / unit)
+        else:
+            held = round(usage.cached_tokens / unit)
+        self._guess.correct(seat, keys.keys, held=min(held, len(keys)))
+
+    def slack(self, seat: int, prompt: Prompt) -> int:
+        """How far a prediction may be off for no fault of the mirror's, in tokens."""
+        place = self._places[seat]
+        keys = _keys_for(prompt, place)
+        block = max(place.block, DEFAULT_BLOCK)
+        if keys is None or keys.exact:
+            return block
+        return block + round(2 * self._unit_tokens(prompt, keys))
+
+    def held_tokens(self, seat: int) -> int:
+        """Tokens that the seat is believed to hold. O(1)."""
+        place = self._places[seat]
+        if place.complete and place.holdings is not None:
+            return len(place.holdings) * place.block
+        return int(self._guess.held_units(seat) * self._usual_unit(place))
+
+    def capacity_tokens(self, seat: int) -> int | None:
+        """As told, else as learned, else None."""
+        place = self._places[seat]
+        if place.kv_tokens is not None:
+            return place.kv_tokens
+        learned = None if place.complete else self._guess.capacity_units(seat)
+        return None if learned is None else int(learned * self._usual_unit(place))
+
+    def check(self) -> None:
+        """Verify every invariant. O(everything)."""
+        self._guess.check()
+        for place in self._places.values():
+            assert place.pending_units >= 0, f"{place.pending_units} units are pending"
+            assert not place.complete or place.holdings is not None, "complete without holdings"
+            if place.holdings is not None:
+                place.holdings.check()
+
+    def _resize(self, seat: int) -> None:
+        place = self._places[seat]
+        if place.complete:
+            self._guess.resize(seat, place.pending_units)
+        elif place.kv_tokens is None:
+            self._guess.resize(seat, None)
+        else:
+            self._guess.resize(seat, max(1, int(place.kv_tokens / self._usual_unit(place))))
+
+    def _usual_unit(self, place: _Place) -> float:
+        # A prompt that cannot be tokenized has keys of bytes all the same; reports correct for it.
+        if self._exact:
+            return place.block
+        return TEXT_UNIT_BYTES / self._estimate.bytes_a_token(None)
+
+    def _unit_tokens(self, prompt: Prompt, keys: Keys) -> float:
+        if keys.exact:
+            return keys.unit
+        return keys.unit / self._estimate.bytes_a_token(prompt.model)
+
+
+def _keys_for(prompt: Prompt, place: _Place) -> Keys | None:
+    return prompt.tokens.get(place.block) or prompt.text
+
+
+def _most_cached(tokens: int, keys: Keys) -> int:
+    """An engine computes at least the last token, and finds whole blocks only."""
+    if not keys.exact:
+        return max(0, tokens - 1)
+    return max(0, tokens - 1) // keys.unit * keys.unit

@@ -1,0 +1,89 @@
+"""`/v1/fleet` and `route explain` as JSON: what the router knows, without any prompt's text."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from stemcache.gateway.member import Member, Seat
+from stemcache.gateway.mirror import Belief, Mirror
+from stemcache.policy.route.contract import View
+
+__all__ = ["member_report", "view_report"]
+
+
+def member_report(member: Member, mirror: Mirror, *, now_s: float) -> dict[str, Any]:
+    """One replica."""
+    return {
+        "name": member.spec.name,
+        "url": member.spec.url,
+        "engine": str(member.engine),
+        "state": _state(member),
+        "detail": member.detail,
+        "breaker": str(member.breaker.state(now_s)),
+        "breaker_opened": member.breaker.opened,
+        "weight": member.spec.weight,
+        "models": sorted(member.models),
+        "adapters": sorted(member.adapters),
+        "started": member.started,
+        "seats": [_seat(seat, mirror, now_s) for seat in member.seats],
+    }
+
+
+def view_report(views: Iterable[View], beliefs: Iterable[Belief]) -> list[dict[str, Any]]:
+    """What a policy saw of each seat that it could choose."""
+    return [
+        {
+            "replica": view.name,
+            "cached_tokens": view.cached_tokens,
+            "slow_tier_tokens": view.slow_tokens,
+            "source": str(belief.source),
+            "in_flight": view.in_flight,
+            "waiting_tokens": view.waiting_tokens,
+            "utilization": round(view.utilization, 4),
+        }
+        for view, belief in zip(views, beliefs, strict=True)
+    ]
+
+
+def _state(member: Member) -> str:
+    if member.leaving:
+        return "leaving"
+    if member.draining:
+        return "draining"
+    return "up" if member.up else "down"
+
+
+def _seat(seat: Seat, mirror: Mirror, now_s: float) -> dict[str, Any]:
+    view = seat.load.view(seat.name, cached_tokens=0, slow_tokens=0, now_s=now_s)
+    check = seat.check
+    holdings = mirror.holdings(seat.number)
+    return {
+        "name": seat.name,
+        "rank": seat.rank,
+        "in_flight": view.in_flight,
+        "waiting_tokens": view.waiting_tokens,
+        "utilization": round(view.utilization, 4),
+        "rates": {
+            "base_ms": round(view.rates.base_s * 1e3, 3),
+            "prefill_us_per_token": round(view.rates.prefill_s * 1e6, 3),
+            "busy_ms_per_request": round(view.rates.busy_s * 1e3, 3),
+        },
+        "requests": dict(seat.reasons),
+        "outcomes": dict(seat.outcomes),
+        "mirror": {
+            "source": "events" if mirror.follows(seat.number) else "guess",
+            "held_tokens": mirror.held_tokens(seat.number),
+            "capacity_tokens": mirror.capacity_tokens(seat.number),
+            "event_blocks": None if holdings is None else len(holdings),
+            "gaps": seat.gaps,
+            "resets": seat.resets,
+        },
+        "self_check": {
+            "standing": str(check.standing),
+            "answers_with_report": check.answers,
+            "answers_without": check.silent,
+            "predicted_cached_tokens": check.predicted_tokens,
+            "reported_cached_tokens": check.reported_tokens,
+            "prompt_tokens": check.prompt_tokens,
+            "differing": check.differing,
+        },
+    }
