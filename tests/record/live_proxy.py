@@ -21,9 +21,10 @@ import uvloop
 from stemcache.clock import MonotonicClock
 from stemcache.record.proxy.relay import Means
 from stemcache.record.proxy.run import bind, relay_until, url_of
-from stemcache.record.proxy.target import Routes, parse_origin, parse_route
+from stemcache.record.proxy.target import Routes, parse_route
 from stemcache.record.record import Keep
 from stemcache.record.recorder import Recorder
+from stemcache.wire.origin import parse_origin
 
 __all__ = ["LiveProxy", "NearProxy", "near_proxy", "proxy", "read_records"]
 

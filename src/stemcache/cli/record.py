@@ -15,9 +15,10 @@ from stemcache.clock import MonotonicClock
 from stemcache.errors import UsageError
 from stemcache.record.proxy.relay import Means
 from stemcache.record.proxy.run import bind, run_proxy, tls_context, url_of
-from stemcache.record.proxy.target import Routes, parse_origin, parse_route
+from stemcache.record.proxy.target import Routes, parse_route
 from stemcache.record.record import Keep
 from stemcache.record.recorder import Recorder, Tally
+from stemcache.wire.origin import parse_origin
 
 __all__ = ["record"]
 

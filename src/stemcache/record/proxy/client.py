@@ -15,10 +15,12 @@ from typing import cast
 
 import httptools
 
-from stemcache.record.proxy.head import RequestHead, refusal
 from stemcache.record.proxy.relay import Means, Relay
-from stemcache.record.proxy.target import Origin, Routes
+from stemcache.record.proxy.target import Routes
 from stemcache.record.proxy.upstream import Upstream
+from stemcache.record.proxy.words import refusal
+from stemcache.wire.http_head import RequestHead, without_upgrade
+from stemcache.wire.origin import Origin
 
 __all__ = ["ClientConnection", "Connections"]
 
@@ -256,16 +258,7 @@ class ClientConnection(asyncio.Protocol):
     def _without_upgrade(self) -> bytes:
         """The head that has just been parsed, without the offer. The parser reads no body then."""
         version = self._parser.get_http_version().encode("ascii")
-        lines = [b"%b %b HTTP/%b" % (self._parser.get_method(), self._target, version)]
-        for name, value in self._headers:
-            if name.lower() == b"upgrade":
-                continue
-            kept = value
-            if name.lower() == b"connection":
-                tokens = (token.strip() for token in value.split(b","))
-                kept = b", ".join(token for token in tokens if token.lower() != b"upgrade")
-            lines.append(b"%b: %b" % (name, kept))
-        return b"\r\n".join([*lines, b"", b""])
+        return without_upgrade(self._parser.get_method(), self._target, version, self._headers)
 
     def _wait(self, limit_s: float) -> None:
         self._end_wait()

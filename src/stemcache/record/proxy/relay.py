@@ -18,17 +18,12 @@ from typing import Protocol
 
 from stemcache.clock import Clock
 from stemcache.record.exchange import Exchange
-from stemcache.record.proxy.head import (
-    RawHeaders,
-    RequestHead,
-    decoded_headers,
-    refusal,
-    request_bytes,
-    response_bytes,
-)
-from stemcache.record.proxy.target import Origin, Place
+from stemcache.record.proxy.target import Place
 from stemcache.record.proxy.upstream import Upstream
+from stemcache.record.proxy.words import decoded_headers, refusal
 from stemcache.record.recorder import Recorder
+from stemcache.wire.http_head import RawHeaders, RequestHead, request_bytes, response_bytes
+from stemcache.wire.origin import Origin
 
 __all__ = ["ClientSide", "Means", "Relay"]
 

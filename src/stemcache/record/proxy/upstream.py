@@ -14,7 +14,7 @@ from typing import Protocol, cast
 
 import httptools
 
-from stemcache.record.proxy.head import RawHeaders
+from stemcache.wire.http_head import RawHeaders
 
 __all__ = ["Sink", "Upstream"]
 

@@ -1,8 +1,12 @@
 """Heads on their way through."""
 
-import json
-
-from stemcache.record.proxy.head import RequestHead, refusal, request_bytes, response_bytes
+from stemcache.wire.http_head import (
+    RequestHead,
+    request_bytes,
+    response_bytes,
+    through,
+    without_upgrade,
+)
 
 
 def head(*headers: tuple[bytes, bytes], chunked: bool = False) -> RequestHead:
@@ -52,18 +56,19 @@ def test_a_length_gives_way_to_chunks() -> None:
     assert data == b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-def test_a_refusal_is_an_error_that_clients_read() -> None:
-    """In the shapes of Anthropic and OpenAI at once."""
-    start, _, body = refusal(502, 'it is "down"').partition(b"\r\n\r\n")
-    assert start == (
-        b"HTTP/1.1 502 Bad Gateway\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
-        b"connection: close" % len(body)
+def test_only_what_is_asked_for_is_left_out() -> None:
+    """Names are compared without regard to case, values are not looked at."""
+    headers = [(b"A", b"1"), (b"b", b"2"), (b"C", b"connection")]
+    assert through(headers, {b"b"}) == [b"A: 1", b"C: connection"]
+
+
+def test_an_offer_of_another_protocol_is_taken_out() -> None:
+    """The rest of the head stays as it was."""
+    headers = [
+        (b"Connection", b"Upgrade, close"),
+        (b"Upgrade", b"h2c"),
+        (b"Content-Length", b"3"),
+    ]
+    assert without_upgrade(b"POST", b"/x", b"1.1", headers) == (
+        b"POST /x HTTP/1.1\r\nConnection: close\r\nContent-Length: 3\r\n\r\n"
     )
-    assert json.loads(body) == {
-        "type": "error",
-        "error": {
-            "type": "stemcache_record",
-            "code": "stemcache_record",
-            "message": 'it is "down"',
-        },
-    }

@@ -1,24 +1,19 @@
-"""Heads of requests and answers on their way through: what is kept, what ends here. Pure.
+"""Heads of HTTP/1.1 requests and answers on their way through: what is kept, what ends here. Pure.
 
 Kept in their order and spelling, all but those of the connection itself: `Connection` and what it
-names, the framing, `Host` of a request, and `Expect`, which the proxy answers.
+names, the framing, `Host` of a request, and `Expect`, which whoever is in between answers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from http import HTTPStatus
-
-import msgspec
-
-from stemcache.record.exchange import Headers
 
 __all__ = [
     "RawHeaders",
     "RequestHead",
-    "decoded_headers",
-    "refusal",
     "request_bytes",
     "response_bytes",
+    "through",
+    "without_upgrade",
 ]
 
 RawHeaders = Sequence[tuple[bytes, bytes]]
@@ -54,9 +49,9 @@ class RequestHead:
 
 
 def request_bytes(head: RequestHead, target: bytes, authority: str) -> bytes:
-    """The head as it goes to the provider."""
+    """The head as it goes to the server behind."""
     lines = [b"%b %b HTTP/1.1" % (head.method, target), b"Host: %b" % authority.encode("ascii")]
-    lines += _through(head.headers, {b"host", b"expect"})
+    lines += through(head.headers, {b"host", b"expect"})
     if head.chunked:
         lines.append(b"Transfer-Encoding: %b" % _codings(head.headers))
     return b"\r\n".join([*lines, b"", b""])
@@ -67,7 +62,7 @@ def response_bytes(
 ) -> bytes:
     """The head as it goes to the client."""
     lines = [b"HTTP/1.1 %d %b" % (status, reason)]
-    lines += _through(headers, {b"content-length"} if chunked else set())
+    lines += through(headers, {b"content-length"} if chunked else set())
     if chunked:
         lines.append(b"Transfer-Encoding: %b" % _codings(headers))
     if close:
@@ -75,36 +70,39 @@ def response_bytes(
     return b"\r\n".join([*lines, b"", b""])
 
 
-def refusal(status: int, message: str, *, close: bool = True) -> bytes:
-    """An answer of the proxy's own, in a shape that OpenAI's and Anthropic's clients read."""
-    error = {"type": "stemcache_record", "code": "stemcache_record", "message": message}
-    body = msgspec.json.encode({"type": "error", "error": error})
-    return b"HTTP/1.1 %d %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\n%b\r\n%b" % (
-        status,
-        HTTPStatus(status).phrase.encode("ascii"),
-        len(body),
-        b"connection: close\r\n" if close else b"",
-        body,
-    )
+def through(headers: RawHeaders, without: Collection[bytes] = ()) -> list[bytes]:
+    """The lines of those that do not end here, nor are in `without` (names in lower case)."""
+    ends = _HOPS
+    for name, value in headers:
+        if len(name) == 10 and name.lower() == b"connection":
+            named = {token.strip().lower() for token in value.split(b",")}
+            ends = ends | named
+    return [
+        b"%b: %b" % (name, value)
+        for name, value in headers
+        if (lower := name.lower()) not in ends and lower not in without
+    ]
 
 
-def decoded_headers(headers: RawHeaders) -> Headers:
-    """For the record: names in lower case, any byte a character."""
-    return [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in headers]
+def without_upgrade(method: bytes, target: bytes, version: bytes, headers: RawHeaders) -> bytes:
+    """A request's head again, without the offer to go on in another protocol.
+
+    httptools reads no body behind such an offer, so that the head is parsed anew without it.
+    """
+    lines = [b"%b %b HTTP/%b" % (method, target, version)]
+    for name, value in headers:
+        lower = name.lower()
+        if lower == b"upgrade":
+            continue
+        kept = value
+        if lower == b"connection":
+            tokens = (token.strip() for token in value.split(b","))
+            kept = b", ".join(token for token in tokens if token.lower() != b"upgrade")
+        lines.append(b"%b: %b" % (name, kept))
+    return b"\r\n".join([*lines, b"", b""])
 
 
 def _codings(headers: RawHeaders) -> bytes:
     """As they came, for the body is not taken out of those before the chunks."""
     found = [value for name, value in headers if name.lower() == b"transfer-encoding"]
     return b", ".join(found) or b"chunked"
-
-
-def _through(headers: RawHeaders, without: set[bytes]) -> list[bytes]:
-    named = {
-        token.strip().lower()
-        for name, value in headers
-        if name.lower() == b"connection"
-        for token in value.split(b",")
-    }
-    ends = _HOPS | named | without
-    return [b"%b: %b" % (name, value) for name, value in headers if name.lower() not in ends]
