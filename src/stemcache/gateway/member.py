@@ -8,7 +8,16 @@ from stemcache.gateway.replica import Engine, ReplicaSpec
 from stemcache.gateway.self_check import SelfCheck
 from stemcache.policy.route.load import Load
 
-__all__ = ["Member", "Seat"]
+__all__ = ["Member", "OtherLoad", "Seat"]
+
+
+@dataclass(frozen=True, slots=True)
+class OtherLoad:
+    """What another gateway has at a seat."""
+
+    in_flight: int
+    waiting_tokens: int
+    told_s: float
 
 
 @dataclass(slots=True)
@@ -25,6 +34,8 @@ class Seat:
     """Requests sent, by the reason of the choice."""
     outcomes: Counter[str] = field(default_factory=Counter)
     """Flights ended, by how: done, client-left, refused, status-503 …"""
+    others: dict[str, "OtherLoad"] = field(default_factory=dict)
+    """What other gateways have here, by gateway, as they last told."""
     resets: int = 0
     gaps: int = 0
 

@@ -168,6 +168,16 @@ class Mirror:
         self._guess.routed(seat, keys.keys)
         return len(keys)
 
+    def heard(self, seat: int, unit: int, keys: list[int]) -> None:
+        """Another gateway has sent a prompt there. `unit`: tokens of a block, 0 for bytes."""
+        place = self._places[seat]
+        if not place.complete and unit in (0, place.block):
+            self._guess.routed(seat, keys)
+
+    def keys_for(self, seat: int, prompt: Prompt) -> Keys | None:
+        """The prompt's keys of the kind that the seat is looked up by."""
+        return _keys_for(prompt, self._places[seat])
+
     def landed(self, seat: int, units: int) -> None:
         """Its flight has ended, however. `units` as `routed` gave them."""
         place = self._places.get(seat)

@@ -1,0 +1,269 @@
+"""The replicas of a gateway: who is there, in what state, and what each holds. Without any I/O.
+
+```
+configure ─► join ─► up ⇄ down (checks) · serving ⇄ draining · breaker ─► leaving ─► forgotten
+                      └── another process answers, or its cache was reset: its mirror is cleared
+```
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from stemcache.gateway.breaker import Breaker, BreakerState
+from stemcache.gateway.gossip import Batch, Load
+from stemcache.gateway.holdings import Holdings
+from stemcache.gateway.member import Member, OtherLoad, Seat
+from stemcache.gateway.mirror import Mirror
+from stemcache.gateway.notice import Listener, Notice, NoticeKind
+from stemcache.gateway.replica import Engine, ReplicaSpec
+from stemcache.gateway.report import member_report
+from stemcache.gateway.settings import GatewaySettings
+
+__all__ = ["Fleet"]
+
+_MOST_GATEWAYS = 64
+
+
+class Fleet:
+    """Seats get a number when they join; it is never used again for another."""
+
+    def __init__(self, settings: GatewaySettings, *, on_notice: Listener) -> None:
+        self._settings = settings
+        self._say = on_notice
+        self.mirror = Mirror(most_bytes=settings.mirror_bytes, exact=settings.tokenizer is not None)
+        self._members: dict[str, Member] = {}
+        self._seats: dict[int, tuple[Member, Seat]] = {}
+        self._by_name: dict[str, Seat] = {}
+        self._next_seat = 0
+        self.on_resync: Listener = lambda _notice: None
+        """Told when a seat's holdings were cleared and its events should be asked for again."""
+
+    @property
+    def members(self) -> Sequence[Member]:
+        """All of them, in the order in which they came; those that leave included."""
+        return list(self._members.values())
+
+    @property
+    def settings(self) -> GatewaySettings:
+        """As they are now."""
+        return self._settings
+
+    def configure(self, settings: GatewaySettings, replicas: Iterable[ReplicaSpec]) -> None:
+        """Take the settings and the set of replicas as they are now.
+
+        Replicas that stay keep what was learned; new ones begin as up until a check says otherwise;
+        others are forgotten once their last flight has ended.
+        """
+        self._settings = settings
+        wanted = {spec.name: spec for spec in replicas}
+        for name, member in list(self._members.items()):
+            spec = wanted.get(name)
+            if spec == member.spec:
+                member.leaving = False
+                member.breaker.configure(settings.health)
+                del wanted[name]
+            elif spec is not None and _same_place(spec, member.spec):
+                member.spec = spec  # another weight or key: the process and its cache are the same
+                member.leaving = False
+                member.breaker.configure(settings.health)
+                self._told(member, kv_tokens=spec.kv_tokens, block_tokens=None)
+                del wanted[name]
+            else:
+                member.leaving = True
+                if spec is not None or not member.in_flight:
+                    self._forget(member)
+        for spec in wanted.values():
+            self._join(spec)
+
+    def _join(self, spec: ReplicaSpec) -> None:
+        seats = []
+        for rank in range(spec.ranks):
+            named = spec.name if spec.ranks == 1 else f"{spec.name}#{rank}"
+            seat = Seat(self._next_seat, named, None if spec.ranks == 1 else rank)
+            self._next_seat += 1
+            seats.append(seat)
+        member = Member(
+            spec,
+            seats,
+            Breaker(self._settings.health),
+            spec.engine,
+            models=frozenset(spec.models),
+        )
+        self._members[spec.name] = member
+        kv_tokens = spec.kv_tokens or self._settings.default_kv_tokens
+        for seat in seats:
+            self._seats[seat.number] = (member, seat)
+            self._by_name[seat.name] = seat
+            self.mirror.join(seat.number, kv_tokens=kv_tokens)
+        self._say(Notice(NoticeKind.JOINED, spec.name, spec.url))
+
+    def _forget(self, member: Member) -> None:
+        del self._members[member.spec.name]
+        for seat in member.seats:
+            del self._seats[seat.number]
+            del self._by_name[seat.name]
+            self.mirror.leave(seat.number)
+        self._say(Notice(NoticeKind.LEFT, member.spec.name))
+
+    def checked(self, name: str, *, ok: bool, detail: str, now_s: float) -> None:
+        """An active health check of a replica has ended: it is up, or down."""
+        member = self._members.get(name)
+        if member is None:
+            return
+        was = member.up
+        member.up, member.detail = ok, detail
+        if was and not ok:
+            self._say(Notice(NoticeKind.DOWN, name, detail))
+        elif ok and not was:
+            if member.breaker.state(now_s) is not BreakerState.CLOSED:
+                member.breaker.reset()
+            self._say(Notice(NoticeKind.UP, name, detail))
+
+    def learned(
+        self,
+        name: str,
+        *,
+        now_s: float,
+        engine: Engine | None = None,
+        models: Iterable[str] | None = None,
+        adapters: Iterable[str] | None = None,
+        kv_tokens: int | None = None,
+        block_tokens: int | None = None,
+        started: float | None = None,
+    ) -> None:
+        """A replica was asked what it is; None: it did not say."""
+        member = self._members.get(name)
+        if member is None:
+            return
+        if engine is not None:
+            member.engine = engine
+        if models is not None and not member.spec.models:
+            member.models = frozenset(models)
+        if adapters is not None:
+            member.adapters = frozenset(adapters)
+        self._told(member, kv_tokens=member.spec.kv_tokens or kv_tokens, block_tokens=block_tokens)
+        if started is not None:
+            before, member.started = member.started, started
+            if before is not None and started != before:
+                self.restarted(name, "another process answers", now_s=now_s)
+
+    def block_sizes(self) -> frozenset[int]:
+        """For which sizes of blocks a prompt's token keys are wanted."""
+        return self.mirror.block_sizes()
+
+    def adapter_of(self, model: str) -> str | None:
+        """The adapter that a client's model name stands for; None: a base model. O(replicas)."""
+        served = any(model in member.adapters for member in self._members.values())
+        return model if served else None
+
+    def drain(self, name: str, *, on: bool) -> bool:
+        """Send it nothing new (or do so again). False where there is no such replica."""
+        member = self._members.get(name)
+        if member is None:
+            return False
+        if member.draining is not on:
+            member.draining = on
+            self._say(Notice(NoticeKind.DRAINING if on else NoticeKind.SERVING, name))
+        return True
+
+    def restarted(self, name: str, why: str, *, now_s: float) -> None:
+        """What a replica held is gone: forget it, and say so."""
+        member = self._members.get(name)
+        if member is None:
+            return
+        for seat in member.seats:
+            self._reset(seat, why)
+        member.breaker.reset()
+        del now_s
+
+    def reset_seat(self, seat: int, why: str) -> None:
+        """As `restarted`, of one seat: its events say so."""
+        found = self._seats.get(seat)
+        if found is not None:
+            self._reset(found[1], why)
+
+    def gap(self, seat: int) -> None:
+        """Events of a seat are missing."""
+        found = self._seats.get(seat)
+        if found is not None:
+            found[1].gaps += 1
+
+    def follow(self, seat: int, holdings: Holdings | None, *, complete: bool) -> None:
+        """A seat's events arrive, or no longer do. See `Mirror.follow`."""
+        if seat in self._seats:
+            self.mirror.follow(seat, holdings, complete=complete)
+
+    def fleet(self, *, now_s: float) -> dict[str, Any]:
+        """`/v1/fleet`: every replica with state, load, rates, mirror, predicted and reported."""
+        return {
+            "policy": self._settings.policy,
+            "agree": str(self._settings.agree),
+            "gateways": self._settings.gateways,
+            "mirror_bytes": self.mirror.bytes_used,
+            "replicas": [
+                member_report(member, self.mirror, now_s=now_s) for member in self._members.values()
+            ],
+        }
+
+    def _eligible(
+        self, model: str | None, now_s: float, exclude: frozenset[int]
+    ) -> list[tuple[Member, Seat]]:
+        most = self._settings.limits.per_replica
+        able = [
+            member
+            for member in self._members.values()
+            if member.refuses(model, now_s, most) is None
+        ]
+        if not able and model is not None and not self._serves(model):
+            # Nobody has it: the refusal is a replica's to word.
+            able = [
+                member
+                for member in self._members.values()
+                if member.refuses(None, now_s, most) is None
+            ]
+        return [
+            (member, seat) for member in able for seat in member.seats if seat.number not in exclude
+        ]
+
+    def _serves(self, model: str) -> bool:
+        return any(not member.models or model in member.models for member in self._members.values())
+
+    def heard(self, batch: Batch, *, now_s: float) -> None:
+        """What another gateway has sent where, and has there now."""
+        for sent in batch.placements:
+            found = self._by_name.get(sent.seat)
+            if found is not None:
+                self.mirror.heard(found.number, sent.unit, sent.as_list())
+        for load in batch.loads:
+            found = self._by_name.get(load.seat)
+            if found is not None and (
+                batch.gateway in found.others or len(found.others) < _MOST_GATEWAYS
+            ):
+                found.others[batch.gateway] = OtherLoad(load.in_flight, load.waiting_tokens, now_s)
+
+    def loads(self) -> list[Load]:
+        """What this gateway has at each seat, for others."""
+        return [
+            Load(seat.name, seat.load.in_flight, int(seat.load.waiting_tokens))
+            for _, seat in self._seats.values()
+        ]
+
+    def _told(self, member: Member, *, kv_tokens: int | None, block_tokens: int | None) -> None:
+        for seat in member.seats:
+            self.mirror.told(seat.number, kv_tokens=kv_tokens, block_tokens=block_tokens)
+
+    def _reset(self, seat: Seat, why: str) -> None:
+        self.mirror.clear(seat.number)
+        seat.check.begin_again()
+        seat.resets += 1
+        self._say(Notice(NoticeKind.RESTARTED, seat.name, why))
+
+
+def _same_place(one: ReplicaSpec, other: ReplicaSpec) -> bool:
+    return (one.url, one.ranks, one.events, one.replay, one.topic) == (
+        other.url,
+        other.ranks,
+        other.events,
+        other.replay,
+        other.topic,
+    )
