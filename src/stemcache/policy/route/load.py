@@ -1,0 +1,245 @@
+"""What one seat has to do, as seen from where requests are sent.
+
+```
+  sent ──────────► first ──────────► done            lost at any time
+   │ waiting_tokens +     │ waiting_tokens -  │ in_flight -
+   │ in_flight +          │                   │ rates learn the TTFT of a stream
+   │ recent_s, fresh_tokens +                 │ fresh_tokens, recent_s corrected
+```
+Not thread-safe. Each call costs a few microseconds; `view` about two.
+"""
+
+from dataclasses import dataclass
+from math import exp
+
+from stemcache.policy.route.contract import View
+from stemcache.policy.route.rates import FleetRates, SeatRates
+
+__all__ = ["Load", "Sent"]
+
+RECENT_S = 60.0
+"""Work given fades to a third in this time."""
+FRESH_S = 600.0
+"""Newly computed tokens fade to a third in this time: of the order of a cache's turnover."""
+BUSY_S = 10.0
+"""Utilization is over about this time."""
+
+
+@dataclass(slots=True, eq=False)
+class Sent:
+    """A request at the seat, until `done` or `lost`. Changes; belongs to the `Load`."""
+
+    prompt_tokens: int
+    computed_tokens: int
+    """As predicted."""
+    sent_s: float
+    streams: bool
+    ahead_tokens: float
+    """To be computed before it, when it was sent."""
+    others: int
+    """In flight when it was sent."""
+    work_s: float
+    first_s: float | None = None
+    ended: bool = False
+
+
+class Load:
+    """One seat's requests, and what has been learned of its speed."""
+
+    __slots__ = (
+        "_begun_s",
+        "_busy_share",
+        "_fleet",
+        "_fresh",
+        "_in_flight",
+        "_now_s",
+        "_plain_until_s",
+        "_recent",
+        "_waiting",
+        "_waiting_tokens",
+        "rates",
+    )
+
+    def __init__(self, fleet: FleetRates | None = None) -> None:
+        """`fleet`: shared by all its seats, so that a new one is taken for an average one."""
+        self._fleet = FleetRates() if fleet is None else fleet
+        self.rates: SeatRates = self._fleet.seat()
+        self._in_flight = 0
+        self._waiting: dict[Sent, None] = {}
+        """Streams whose first token has not come, oldest first."""
+        self._waiting_tokens = 0
+        self._begun_s = 0.0
+        """When the oldest of those can have begun to be computed."""
+        self._plain_until_s = 0.0
+        """When those that do not stream should have been computed."""
+        self._recent = 0.0
+        self._fresh = 0.0
+        self._busy_share = 0.0
+        self._now_s: float | None = None
+
+    @property
+    def in_flight(self) -> int:
+        """Requests sent and not ended."""
+        return self._in_flight
+
+    @property
+    def waiting_tokens(self) -> int:
+        """Prompt tokens to be computed of streams whose first token has not come."""
+        return self._waiting_tokens
+
+    def sent(
+        self, prompt_tokens: int, computed_tokens: int, *, now_s: float, streams: bool = True
+    ) -> Sent:
+        """A request goes there now. `computed_tokens`: what it is predicted not to hold.
+
+        Without `streams` its first token is not seen, and its prompt leaves the queue when it
+        should have been computed.
+        """
+        self._pass(now_s)
+        prompt_tokens = max(0, prompt_tokens)
+        computed_tokens = min(max(0, computed_tokens), prompt_tokens) if prompt_tokens else 0
+        rates = self.rates.rates(now_s=now_s)
+        ahead = self._ahead(rates.prefill_s, now_s)
+        work = rates.base_s + rates.prefill_s * computed_tokens
+        sent = Sent(
+            prompt_tokens=prompt_tokens,
+            computed_tokens=computed_tokens,
+            sent_s=now_s,
+            streams=streams,
+            ahead_tokens=ahead,
+            others=self._in_flight,
+            work_s=work,
+        )
+        self._in_flight += 1
+        self._recent += work
+        self._fresh += computed_tokens
+        if streams:
+            if not self._waiting:
+                self._begun_s = now_s
+            self._waiting[sent] = None
+            self._waiting_tokens += computed_tokens
+        else:
+            self._plain_until_s = (
+                max(self._plain_until_s, now_s) + rates.prefill_s * computed_tokens
+            )
+        return sent
+
+    def first(self, sent: Sent, *, now_s: float) -> None:
+        """The first token came. Again, or after the end, it is passed over."""
+        if sent.ended or sent.first_s is not None:
+            return
+        sent.first_s = now_s
+        self._computed(sent, now_s)
+
+    def done(
+        self,
+        sent: Sent,
+        *,
+        now_s: float,
+        streamed: bool,
+        computed_tokens: int | None,
+        output_tokens: int | None,
+    ) -> None:
+        """The answer is complete.
+
+        `computed_tokens`: as reported, None where it was not; `streamed`: whether the first token
+        was seen when it came, else the rates learn nothing.
+        """
+        if sent.ended:
+            return
+        self._end(sent, now_s)
+        computed = sent.computed_tokens if computed_tokens is None else max(0, computed_tokens)
+        rates = self.rates.rates(now_s=now_s)
+        self._fresh = max(0.0, self._fresh + computed - sent.computed_tokens)
+        work = (computed - sent.computed_tokens) * rates.prefill_s
+        if streamed and sent.first_s is not None:
+            self.rates.observe(
+                sent.first_s - sent.sent_s,
+                tokens=sent.ahead_tokens + max(1, computed),
+                others=sent.others,
+                now_s=now_s,
+            )
+            if output_tokens is not None:
+                self.rates.observe_decode(now_s - sent.first_s, output_tokens=output_tokens)
+        if output_tokens is not None:
+            # A batch decodes together: a stream's share is one of those that are in it.
+            work += self.rates.decode_s * max(0, output_tokens) / (self._in_flight + 1)
+        self._recent = max(0.0, self._recent + work)
+
+    def lost(self, sent: Sent, *, now_s: float) -> None:
+        """It ended otherwise; nothing is learned."""
+        if not sent.ended:
+            self._end(sent, now_s)
+
+    def restarted(self) -> None:
+        """What the seat held is gone, so its cache is pressed by nothing."""
+        self._fresh = 0.0
+
+    def view(
+        self,
+        name: str,
+        *,
+        cached_tokens: int,
+        slow_tokens: int,
+        now_s: float,
+        weight: float = 1.0,
+        held_tokens: int = 0,
+        capacity_tokens: int | None = None,
+        gateways: int = 1,
+    ) -> View:
+        """The seat as a policy sees it. Loads seen here are taken `gateways` times."""
+        self._pass(now_s)
+        rates = self.rates.rates(now_s=now_s)
+        return View(
+            name,
+            cached_tokens,
+            slow_tokens,
+            self._in_flight * gateways,
+            int(self._ahead(rates.prefill_s, now_s)) * gateways,
+            self._recent * gateways,
+            self._fresh * gateways,
+            self._busy_share,
+            rates,
+            weight,
+            held_tokens,
+            capacity_tokens,
+        )
+
+    def _ahead(self, prefill_s: float, now_s: float) -> float:
+        """Tokens still to be computed there; of the one being computed, what should be left."""
+        tokens = float(self._waiting_tokens)
+        if tokens and prefill_s > 0.0:
+            oldest = next(iter(self._waiting)).computed_tokens
+            # Never all of it: while its first token has not come it is not done.
+            tokens -= min(max(0.0, now_s - self._begun_s) / prefill_s, 0.9 * oldest)
+        if self._plain_until_s > now_s and prefill_s > 0.0:
+            tokens += (self._plain_until_s - now_s) / prefill_s
+        return max(0.0, tokens)
+
+    def _computed(self, sent: Sent, now_s: float) -> None:
+        if sent in self._waiting:
+            del self._waiting[sent]
+            self._waiting_tokens -= sent.computed_tokens
+            self._begun_s = now_s
+
+    def _end(self, sent: Sent, now_s: float) -> None:
+        self._pass(now_s)
+        sent.ended = True
+        self._in_flight -= 1
+        self._computed(sent, now_s)
+
+    def _pass(self, now_s: float) -> None:
+        """Let time pass: what was given fades, and the seat was busy or idle until now."""
+        if self._now_s is None:
+            self._now_s = now_s
+            return
+        passed = now_s - self._now_s
+        if passed <= 0.0:
+            return
+        self._now_s = now_s
+        self._recent *= exp(-passed / RECENT_S)
+        self._fresh *= exp(-passed / FRESH_S)
+        kept = exp(-passed / BUSY_S)
+        self._busy_share *= kept
+        if self._in_flight:
+            self._busy_share += 1.0 - kept

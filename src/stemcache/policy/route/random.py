@@ -1,0 +1,26 @@
+"""Any seat, in proportion to its size."""
+
+from collections.abc import Sequence
+from random import Random as Chance
+
+from stemcache.policy.route.contract import Ask, Choice, Reason, View
+from stemcache.policy.route.predict import answer, positive
+
+__all__ = ["Random"]
+
+
+class Random:
+    """By chance alone. The yardstick that no other policy may be worse than. O(seats)."""
+
+    name = "random"
+
+    def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Chance) -> Choice:
+        """One of the views; the runner-up is another, by chance too."""
+        del now_s
+        seats = list(range(len(views)))
+        weights = [positive(view.weight) for view in views]
+        seat = rng.choices(seats, weights)[0] if sum(weights) > 0 else rng.choice(seats)
+        others = seats[:seat] + seats[seat + 1 :]
+        return answer(
+            ask, views, seat, Reason.RANDOM, runner_up=rng.choice(others) if others else None
+        )
