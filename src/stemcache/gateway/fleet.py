@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from stemcache.gateway.breaker import Breaker, BreakerState
-from stemcache.gateway.gossip import Batch, Load
+from stemcache.gateway.gossip import Batch
+from stemcache.gateway.gossip import Load as ToldLoad
 from stemcache.gateway.holdings import Holdings
 from stemcache.gateway.member import Member, OtherLoad, Seat
 from stemcache.gateway.mirror import Mirror
@@ -18,6 +19,8 @@ from stemcache.gateway.notice import Listener, Notice, NoticeKind
 from stemcache.gateway.replica import Engine, ReplicaSpec
 from stemcache.gateway.report import member_report
 from stemcache.gateway.settings import GatewaySettings
+from stemcache.policy.route.load import Load
+from stemcache.policy.route.rates import FleetRates
 
 __all__ = ["Fleet"]
 
@@ -35,6 +38,7 @@ class Fleet:
         self._seats: dict[int, tuple[Member, Seat]] = {}
         self._by_name: dict[str, Seat] = {}
         self._next_seat = 0
+        self._rates = FleetRates()
         self.on_resync: Listener = lambda _notice: None
         """Told when a seat's holdings were cleared and its events should be asked for again."""
 
@@ -79,7 +83,12 @@ class Fleet:
         seats = []
         for rank in range(spec.ranks):
             named = spec.name if spec.ranks == 1 else f"{spec.name}#{rank}"
-            seat = Seat(self._next_seat, named, None if spec.ranks == 1 else rank)
+            seat = Seat(
+                self._next_seat,
+                named,
+                None if spec.ranks == 1 else rank,
+                Load(self._rates),
+            )
             self._next_seat += 1
             seats.append(seat)
         member = Member(
@@ -241,10 +250,10 @@ class Fleet:
             ):
                 found.others[batch.gateway] = OtherLoad(load.in_flight, load.waiting_tokens, now_s)
 
-    def loads(self) -> list[Load]:
+    def loads(self) -> list[ToldLoad]:
         """What this gateway has at each seat, for others."""
         return [
-            Load(seat.name, seat.load.in_flight, int(seat.load.waiting_tokens))
+            ToldLoad(seat.name, seat.load.in_flight, int(seat.load.waiting_tokens))
             for _, seat in self._seats.values()
         ]
 
@@ -254,6 +263,7 @@ class Fleet:
 
     def _reset(self, seat: Seat, why: str) -> None:
         self.mirror.clear(seat.number)
+        seat.load.restarted()
         seat.check.begin_again()
         seat.resets += 1
         self._say(Notice(NoticeKind.RESTARTED, seat.name, why))

@@ -28,7 +28,7 @@ class Seat:
     """Never used again for another."""
     name: str
     rank: int | None
-    load: Load = field(default_factory=Load)
+    load: Load
     check: SelfCheck = field(default_factory=SelfCheck)
     reasons: Counter[str] = field(default_factory=Counter)
     """Requests sent, by the reason of the choice."""

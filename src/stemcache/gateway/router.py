@@ -150,7 +150,7 @@ class Router(Fleet):
         member.breaker.sent(now_s)
         seat.reasons[decision.choice.reason] += 1
         computed = max(1, decision.prompt_tokens - decision.predicted_cached)
-        sent = seat.load.sent(decision.prompt_tokens, computed, now_s=now_s)
+        sent = seat.load.sent(decision.prompt_tokens, computed, now_s=now_s, streams=prompt.stream)
         units = self.mirror.routed(seat.number, prompt)
         if self.on_placed is not None:
             keys = self.mirror.keys_for(seat.number, prompt)
