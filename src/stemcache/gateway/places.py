@@ -1,0 +1,85 @@
+"""URLs of replicas and endpoints of events, taken apart and checked. Pure.
+
+A URL that is refused is not quoted: it may hold a password.
+"""
+
+from urllib.parse import urlsplit
+
+from stemcache.errors import UsageError
+from stemcache.gateway.replica import ReplicaSpec
+from stemcache.wire.origin import Origin, parse_origin
+
+__all__ = ["check_endpoint", "host_of", "named_replica", "replica_at"]
+
+_MOST_CHARACTERS = 2048
+
+
+def replica_at(url: str, source: str) -> ReplicaSpec:
+    """A replica by its URL alone; `source` is what messages call where the URL came from.
+
+    Its name is host, port, and path if there is one.
+    """
+    origin = _origin(url, source)
+    path = _root(origin.path)
+    host = f"[{origin.host}]" if ":" in origin.host else origin.host
+    return ReplicaSpec(name=f"{host}:{origin.port}{path}", url=_url(origin, path))
+
+
+def named_replica(text: str, source: str) -> ReplicaSpec:
+    """A replica as `URL` or `NAME=URL`."""
+    name, given, url = text.partition("=")
+    if not given or "://" in name or "/" in name:
+        return replica_at(text, source)
+    if not name.strip() or not name.isascii() or not name.isprintable():
+        raise UsageError(f"{source} has no usable name before its '='; use NAME=URL, or the URL")
+    origin = _origin(url, source)
+    return ReplicaSpec(name=name.strip(), url=_url(origin, _root(origin.path)))
+
+
+def host_of(url: str) -> str:
+    """The host of a checked URL, in brackets if it is an IPv6 address."""
+    host = urlsplit(url).hostname or ""
+    return f"[{host}]" if ":" in host else host
+
+
+def check_endpoint(endpoint: str, source: str) -> str:
+    """A ZeroMQ endpoint: tcp with a host and a port, or ipc."""
+    if endpoint.startswith("ipc://") and len(endpoint) > len("ipc://") and _plain(endpoint):
+        return endpoint
+    try:
+        parts = urlsplit(endpoint)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    good = endpoint.startswith("tcp://") and host and host != "*" and port and not parts.path
+    if not good or not _plain(endpoint):
+        raise UsageError(
+            f"{source} is no endpoint of ZeroMQ; give the host and port at which the replica "
+            "publishes, such as tcp://10.0.0.5:5557"
+        )
+    return endpoint
+
+
+def _origin(url: str, source: str) -> Origin:
+    if not _plain(url):
+        raise UsageError(f"{source} has characters that no URL has; percent-encode them")
+    if "?" in url or "#" in url:
+        raise UsageError(f"{source} has a query or a fragment; give scheme, host, port and path")
+    return parse_origin(url if "://" in url else f"http://{url}", source)
+
+
+def _root(path: str) -> str:
+    # Requests bring /v1 themselves: who gives a client's base URL means the server.
+    return path.removesuffix("/v1").rstrip("/")
+
+
+def _url(origin: Origin, path: str) -> str:
+    return f"{'https' if origin.tls else 'http'}://{origin.authority}{path}"
+
+
+def _plain(text: str) -> bool:
+    return (
+        text.isascii()
+        and len(text) <= _MOST_CHARACTERS
+        and not any(character <= " " or character == "\x7f" for character in text)
+    )

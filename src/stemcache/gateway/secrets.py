@@ -1,0 +1,98 @@
+"""Keys and passwords out of a configuration: written there, in a variable, or in a file. Pure.
+
+No message holds any of them, nor any part.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from stemcache.errors import UsageError
+from stemcache.gateway.settings import ApiKey
+from stemcache.provider.table import Table
+
+__all__ = ["Secrets", "read_key_lines"]
+
+_MOST_CHARACTERS = 4096
+_SALTING = "may-salt"
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """Where secrets may come from."""
+
+    environ: Mapping[str, str]
+    read_file: Callable[[PurePath], str]
+    directory: PurePath
+    """What paths in the configuration are relative to."""
+
+    def one(self, table: Table, key: str) -> str | None:
+        """`KEY`, `KEY_env` or `KEY_file`, whichever is there; None if none is."""
+        ways = [way for way in (key, f"{key}_env", f"{key}_file") if table.has(way)]
+        if len(ways) > 1:
+            raise UsageError(f"{table.where} has {' and '.join(ways)}; give one of them")
+        if not ways:
+            return None
+        source = f"{ways[0]} in {table.where}"
+        if ways[0] == key:
+            value = table.take(key)
+            if not isinstance(value, str):
+                raise UsageError(f"{source} is no text; put it into quotes")
+            return _checked(value, source)
+        if ways[0] == f"{key}_env":
+            variable = table.needed(f"{key}_env")
+            if variable not in self.environ:
+                raise UsageError(f"{source} names {variable[:60]!r}, which is not set; set it")
+            return _checked(self.environ[variable], source)
+        return _checked(self._file(table.needed(f"{key}_file"), source), source)
+
+    def several(self, table: Table, key: str) -> tuple[str, ...]:
+        """A list of secrets; empty where there is none."""
+        values = table.take(key)
+        if values is None:
+            return ()
+        source = f"{key} in {table.where}"
+        if not isinstance(values, list) or not all(isinstance(one, str) for one in values):
+            raise UsageError(f"{source} is no list of texts; put each into quotes")
+        return tuple(_checked(one, source) for one in values)
+
+    def _file(self, path: str, source: str) -> str:
+        try:
+            return self.read_file(self.directory / path).strip()
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "it is no text"
+            raise UsageError(f"{source} cannot be read: {reason}; check the path") from None
+
+
+def read_key_lines(text: str, name: str) -> tuple[ApiKey, ...]:
+    """API keys from a file with one a line: `KEY TENANT`, and `may-salt` where that tenant may.
+
+    Empty lines, and those that begin with #, are left out. Raises UsageError.
+    """
+    found: dict[str, ApiKey] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        where = f"line {number} of {name}"
+        if len(words) not in (2, 3) or words[2:] not in ([], [_SALTING]):
+            raise UsageError(f"{where} has {len(words)} words; write KEY TENANT [{_SALTING}]")
+        key = _checked(words[0], where)
+        if key in found:
+            raise UsageError(f"{where} has the key of another; give each tenant its own")
+        found[key] = ApiKey(key=key, tenant=words[1], may_salt=len(words) == 3)
+    if not found:
+        raise UsageError(f"{name} holds no key; write lines of KEY TENANT")
+    return tuple(found.values())
+
+
+def _checked(secret: str, source: str) -> str:
+    """What can stand in a header, or in a URL."""
+    if not secret:
+        raise UsageError(f"{source} is empty; set it, or leave it out")
+    if len(secret) > _MOST_CHARACTERS or not secret.isascii() or not secret.isprintable():
+        raise UsageError(
+            f"{source} is longer than {_MOST_CHARACTERS} characters, or has some that no key has; "
+            "set it as it was issued"
+        )
+    return secret
