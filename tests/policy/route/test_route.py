@@ -12,6 +12,7 @@ RATES = Rates(base_s=0.01, prefill_s=1e-4, busy_s=0.001)
 
 
 def seat(name: str, **fields: object) -> View:
+    """An idle seat that holds nothing, but for the fields given."""
     defaults: dict[str, object] = {
         "cached_tokens": 0,
         "slow_tokens": 0,

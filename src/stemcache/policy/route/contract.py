@@ -26,6 +26,9 @@ class Rates:
     """Per prompt token that is computed."""
     busy_s: float
     """Per other request in flight."""
+    queue_s: float | None = None
+    """Per prompt token that is to be computed before; None: the same as `prefill_s`. Less where a
+    seat computes several prompts at a time."""
 
 
 @dataclass(frozen=True, slots=True)

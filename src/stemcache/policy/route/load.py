@@ -155,7 +155,8 @@ class Load:
         if streamed and sent.first_s is not None:
             self.rates.observe(
                 sent.first_s - sent.sent_s,
-                tokens=sent.ahead_tokens + max(1, computed),
+                tokens=max(1, computed),
+                ahead=sent.ahead_tokens,
                 others=sent.others,
                 now_s=now_s,
             )

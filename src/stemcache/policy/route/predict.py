@@ -1,8 +1,8 @@
 """How soon a seat would answer a request, from what a view says and what its rates were learned.
 
 ```
-  TTFT = base_s + prefill_s x ( waiting_tokens + computed tokens ) + busy_s x in_flight
-                                └ queue ahead ┘  └ not cached, a slow tier at a discount
+  TTFT = base_s + queue_s x waiting_tokens + prefill_s x computed tokens + busy_s x in_flight
+                  └ the queue ahead             └ not cached; a slow tier at a discount
 ```
 """
 
@@ -39,10 +39,12 @@ def computed_tokens(ask: Ask, view: View) -> float:
 def ttft_s(ask: Ask, view: View) -> float:
     """Predicted time to first token, in seconds. Costs about 1 µs."""
     rates = view.rates
-    tokens = positive(view.waiting_tokens) + computed_tokens(ask, view)
+    prefill = positive(rates.prefill_s)
+    queue = prefill if rates.queue_s is None else positive(rates.queue_s)
     return (
         positive(rates.base_s)
-        + positive(rates.prefill_s) * tokens
+        + queue * positive(view.waiting_tokens)
+        + prefill * computed_tokens(ask, view)
         + positive(rates.busy_s) * positive(view.in_flight)
     )
 
