@@ -16,9 +16,12 @@ from stemcache.cli.durations import DURATION
 from stemcache.cli.lists import CommaList
 from stemcache.cli.multiplex_options import multiplex_options
 from stemcache.cli.page_file import check_page, write_page
+from stemcache.cli.simulate_fleet import run_fleet
+from stemcache.cli.simulate_fleet_options import FleetFlags, fleet_options
 from stemcache.cli.simulation_table import concise_lines, show_simulation
 from stemcache.cli.sizes import SIZE
 from stemcache.cli.trace_options import Reading, trace_options
+from stemcache.errors import UsageError
 from stemcache.lab.answer import as_json
 from stemcache.lab.question import POLICIES, Capacity, Question
 from stemcache.lab.simulate import simulate as run
@@ -102,6 +105,7 @@ OutputFormat = Literal["full", "concise", "json"]
     help="The first N requests fill the cache and are not counted.",
 )
 @multiplex_options
+@fleet_options
 @click.option("--isolate-tenants", is_flag=True, help="Tenants do not share, as with salts.")
 @click.option(
     "--output-format", default="full", show_default=True, type=click.Choice(get_args(OutputFormat))
@@ -123,6 +127,7 @@ def simulate(
     engine_rules: bool,
     warmup_requests: int,
     mix: Mix | None,
+    fleet: FleetFlags | None,
     isolate_tenants: bool,
     output_format: OutputFormat,
     html: Path | None,
@@ -136,12 +141,31 @@ def simulate(
       stemcache simulate sessions.jsonl.gz --ttl 60,5m,1h,inf
       stemcache simulate sessions.jsonl.gz --multiplex 200 --merge-blocks 8 --capacity 4Mtok
       stemcache simulate bodies.jsonl --html report.html
+      stemcache simulate trace.jsonl.gz --replicas 8 --capacity 3750 --routing auto,round-robin
+      stemcache simulate sessions.jsonl.gz --multiplex 200 --replicas 4 --capacity 2Mtok \\
+        --knowledge guess --gateways 2 --agree hash --output-format json
 
     Requests are played in the order of the file, one after the other, into a cache that starts
     empty. A hit is a block that is found behind an unbroken beginning of the prompt. Whoever
     counts from a warm cache (--warmup), by tokens or by blocks gets other figures from one trace:
     both rates are given.
+
+    With --replicas requests come at their times and wait in queues, a router deals them out by
+    each --routing, and the answer has times to first token as well.
     """
+    setup = None
+    if fleet is not None:
+        setup = fleet.setup(capacities, policies)
+        policies = (setup.eviction,)
+        _refuse_beside_fleet(
+            {
+                "--ttl": bool(ttls_s),
+                "--no-refresh": no_refresh,
+                "--keep-alive": bool(keep_alive),
+                "--second-tier": second_tier is not None,
+                "--html": html is not None,
+            }
+        )
     if policies is None:
         policies = ("lru",) if ttls_s or second_tier else ("lru", "min")
     if capacities is None and ttls_s:
@@ -161,6 +185,10 @@ def simulate(
         isolate_tenants=isolate_tenants,
     )
     question.check()
+    if setup is not None:
+        tenants = run_fleet(trace, reading, mix, setup, question, output_format=output_format)
+        _tell_untenanted(isolate_tenants=isolate_tenants, tenants=tenants)
+        return
     if html is not None:
         check_page(html, flag="--html", source=trace)
         from stemcache.lab.report import require  # noqa: PLC0415  the extra is asked for only here
@@ -180,10 +208,22 @@ def simulate(
             click.echo("\n".join(concise_lines(answer)))
         case "full":
             show_simulation(Console(), answer)
-    if isolate_tenants and not any(simulation.survey.tenants):
-        click.echo("the trace names no tenant, so --isolate-tenants changed nothing", err=True)
+    _tell_untenanted(isolate_tenants=isolate_tenants, tenants=any(simulation.survey.tenants))
     if html is not None:  # last, so that a full disk does not cost the answer
         _draw(html, answer)
+
+
+def _refuse_beside_fleet(given: dict[str, bool]) -> None:
+    for flag in (flag for flag, is_given in given.items() if is_given):
+        why = "caches of replicas have one tier and evict when they are full; leave one out"
+        if flag == "--html":
+            why = "the report draws single caches; use --output-format json, or leave one out"
+        raise UsageError(f"{flag} and --replicas do not go together: {why}")
+
+
+def _tell_untenanted(*, isolate_tenants: bool, tenants: bool) -> None:
+    if isolate_tenants and not tenants:
+        click.echo("the trace names no tenant, so --isolate-tenants changed nothing", err=True)
 
 
 def _draw(path: Path, answer: dict[str, Any]) -> None:
