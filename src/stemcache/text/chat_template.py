@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from stemcache.errors import ModelError, RequestError, UnsupportedError
+from stemcache.text.content_format import loops_over_parts
 
 if TYPE_CHECKING:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -81,6 +82,11 @@ class JinjaTemplate:
         """Whether the template reads `tools` anywhere."""
         return self._tools.takes_tools
 
+    @property
+    def takes_parts(self) -> bool:
+        """Whether the template loops over a message's content: a list of parts, not a text."""
+        return self._plain.takes_parts
+
     def render(
         self,
         messages: Sequence[Message],
@@ -136,6 +142,7 @@ class _Parsed:
                 f"the model's chat template does not parse: {error}; fetch the model again"
             ) from error
         self.takes_tools = "tools" in meta.find_undeclared_variables(tree)
+        self.takes_parts = loops_over_parts(tree)
 
 
 def _environment(now: Callable[[], datetime]) -> "ImmutableSandboxedEnvironment":

@@ -9,6 +9,7 @@ Answers are detokenized from the bytes of each token, which two families of voca
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,9 +18,22 @@ from stemcache.errors import ModelError
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as HuggingFaceTokenizer
 
-__all__ = ["FileTokenizer"]
+__all__ = ["AddedToken", "FileTokenizer"]
 
 _FALLBACK = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+
+
+@dataclass(frozen=True, slots=True)
+class AddedToken:
+    """A token that is taken out of a text before anything else is done with it."""
+
+    text: str
+    left: bool
+    """Takes white space before it along."""
+    word: bool
+    """Only where it stands as a word of its own."""
+    normalized: bool
+    """Looked for in the normalized text between the others."""
 
 
 class FileTokenizer:
@@ -64,6 +78,14 @@ class FileTokenizer:
         # `encode` keeps the interpreter's lock throughout, a batch does not: streams go on.
         (found,) = self._inner.encode_batch_fast([text], add_special_tokens=add_special_tokens)
         return found.ids
+
+    def added_tokens(self) -> list[AddedToken]:
+        """All of them, special or not, in the order of their ids."""
+        added = self._inner.get_added_tokens_decoder()
+        return [
+            AddedToken(one.content, one.lstrip, one.single_word, one.normalized)
+            for _, one in sorted(added.items())
+        ]
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of a whole sequence, special tokens by name."""

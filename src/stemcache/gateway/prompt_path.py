@@ -1,0 +1,24 @@
+"""Which API a path asks for, as far as prompts go."""
+
+from stemcache.wire.api import Api
+
+__all__ = ["api_of_path"]
+
+_APIS = {
+    "/chat/completions": Api.CHAT,
+    "/completions": Api.COMPLETIONS,
+    "/responses": Api.RESPONSES,
+    "/messages": Api.MESSAGES,
+}
+
+
+def api_of_path(path: bytes | str) -> Api | None:
+    """By the path's end, a query aside; None for everything that makes no tokens from a prompt.
+
+    Counting tokens, listing, cancelling and embedding are among those.
+    """
+    text = path.decode("latin-1") if isinstance(path, bytes) else path
+    bare = text.partition("?")[0].rstrip("/")
+    if bare.endswith("/chat/completions"):
+        return Api.CHAT
+    return _APIS.get(bare[bare.rfind("/") :]) if "/" in bare else None

@@ -1,0 +1,71 @@
+"""What a client says belongs together, from headers and from fields of the body."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+
+import msgspec
+
+from stemcache.gateway.prompt_members import decode_any
+
+__all__ = ["session_of"]
+
+_LONGEST = 128
+"""A longer name is kept as its digest, so that tables of sessions stay small."""
+_FIELDS = (
+    ("session_id",),
+    ("session_params", "session_id"),
+    ("conversation",),
+    ("conversation", "id"),
+    ("prompt_cache_key",),
+    ("metadata", "user_id"),
+    ("metadata", "session_id"),
+    ("previous_response_id",),
+    ("user",),
+)
+"""In this order: a conversation before a cache key, that before a user."""
+_LARGEST_BYTES = 64 * 1024
+"""Fields that are larger are not looked into."""
+
+
+def session_of(
+    headers: Sequence[tuple[bytes, bytes]],
+    fields: Mapping[str, msgspec.Raw],
+    *,
+    names: Sequence[str],
+    tenant: str | None,
+) -> str | None:
+    """The first that is there: headers in the order of `names`, then fields of the body.
+
+    The tenant is part of it: two tenants that say the same name do not share a session.
+    """
+    said = _from_headers(headers, names) or _from_fields(fields)
+    if said is None:
+        return None
+    if len(said) > _LONGEST:
+        said = sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
+    owner = "-" if tenant is None else f"{len(tenant)}:{tenant}"
+    return f"{owner}/{said}"
+
+
+def _from_headers(headers: Sequence[tuple[bytes, bytes]], names: Iterable[str]) -> str | None:
+    if not headers:
+        return None
+    given = {name.lower(): value for name, value in reversed(headers)}
+    for name in names:
+        value = given.get(name.lower().encode("latin-1", "replace"), b"").strip()
+        if value:
+            return value.decode("latin-1")
+    return None
+
+
+def _from_fields(fields: Mapping[str, msgspec.Raw]) -> str | None:
+    for first, *rest in _FIELDS:
+        raw = fields.get(first)
+        if raw is None or len(raw) > _LARGEST_BYTES:
+            continue
+        value = decode_any(raw)
+        if rest:
+            value = value.get(rest[0]) if isinstance(value, dict) else None
+        if isinstance(value, str) and value:
+            return value
+    return None

@@ -1,0 +1,203 @@
+"""From a request's bytes to what routing needs of it, whatever the bytes are.
+
+```
+body ──members──► raw fields ─┬─► model, session, stream, usage, bounds
+                              ├─► tools, system, messages as raw bytes ──memo──► text keys
+                              └─► conversation ──template, tokenizer, memo────► token keys
+```
+Text keys are cut from what the engine renders, in the order in which it does: what stands outside
+of it (temperature, stream, user, …) does not enter. The model, adapter and salt enter every key.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import msgspec
+
+from stemcache.errors import StemcacheError
+from stemcache.gateway.keys import TEXT_UNIT_BYTES, Keys, extend_keys, root_key
+from stemcache.gateway.prompt import Prompt
+from stemcache.gateway.prompt_chat import UnreadableError, conversation_of
+from stemcache.gateway.prompt_members import decode_any, decode_as, members
+from stemcache.gateway.prompt_path import api_of_path
+from stemcache.gateway.prompt_session import session_of
+from stemcache.gateway.prompt_text import text_pieces
+from stemcache.text.memo import PromptTokenizer, Tokenized, Wanted, key_ids
+from stemcache.text.prefix_memo import PrefixMemo
+from stemcache.wire.api import Api
+
+__all__ = ["PromptReader"]
+
+Fields = dict[str, msgspec.Raw]
+
+_STRING = msgspec.json.Decoder(str)
+_BOOL = msgspec.json.Decoder(bool)
+_COUNT = msgspec.json.Decoder(int)
+_OPTIONS = msgspec.json.Decoder(dict[str, Any])
+_BOUNDS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
+_MOST_TOKENS = 2**31
+_LONGEST_MODEL = 512
+
+
+def _no_adapter(model: str) -> str | None:
+    del model
+    return None
+
+
+class PromptReader:
+    """Reads requests; remembers beginnings of prompts, bounded. Safe from several threads.
+
+    A follow-up turn costs about 3 ms for 450 KB with tokens and 1.5 ms without; a prompt that is
+    not known, 1.5 ms a 1,000 tokens and 1 ms a 100 KB.
+    """
+
+    def __init__(
+        self,
+        *,
+        tokenizing: PromptTokenizer | None = None,
+        block_sizes: Callable[[], Collection[int]] | Collection[int] = (),
+        session_headers: Sequence[str] = (),
+        adapters: Callable[[str], str | None] = _no_adapter,
+        text_memo_bytes: int = 64 * 2**20,
+    ) -> None:
+        """`block_sizes`: wanted of token keys; read at every request, may change.
+
+        `adapters`: the adapter that a model's name stands for, if any.
+        """
+        self._tokenizing = tokenizing
+        self._block_sizes = block_sizes
+        self._session_headers = tuple(session_headers)
+        self._adapters = adapters
+        self.memo = PrefixMemo(text_memo_bytes)
+
+    def read(
+        self,
+        path: bytes | str,
+        headers: Sequence[tuple[bytes, bytes]],
+        body: bytes,
+        *,
+        tenant: str | None = None,
+        salt: str | None = None,
+    ) -> Prompt:
+        """Never raises, whatever the body is. `salt`: what the replica gets to see."""
+        api = api_of_path(path)
+        fields = members(body) if body else None
+        if fields is None:
+            unread = "the body is no JSON object" if api is not None else None
+            session = session_of(headers, {}, names=self._session_headers, tenant=tenant)
+            return Prompt(
+                api=api,
+                model=None,
+                stream=False,
+                wants_usage=True,
+                session=session,
+                text=None,
+                text_bytes=0,
+                unread=unread,
+            )
+        model = decode_as(fields.get("model"), _STRING)
+        if model is not None and len(model) > _LONGEST_MODEL:
+            model = None
+        session = session_of(headers, fields, names=self._session_headers, tenant=tenant)
+        stream = decode_as(fields.get("stream"), _BOOL) is True
+        adapter = self._adapters(model) if model is not None else None
+        text, text_bytes = self._text(api, fields, root_key(model, adapter, salt))
+        done, unread = self._tokens(api, fields, root_key(adapter, salt))
+        tokens = done.keys if done is not None else {}
+        return Prompt(
+            api=api,
+            model=model,
+            stream=stream,
+            wants_usage=_wants_usage(api, fields, stream=stream),
+            session=session,
+            text=text,
+            text_bytes=text_bytes,
+            tokens={size: Keys(keys, size, exact=True) for size, keys in tokens.items()},
+            prompt_tokens=done.tokens if done is not None else None,
+            output_tokens=_output_tokens(fields),
+            unread=unread,
+        )
+
+    def _text(self, api: Api | None, fields: Fields, root: bytes) -> tuple[Keys | None, int]:
+        pieces = text_pieces(api, fields)
+        if pieces is None:
+            return None, 0
+        done = self.memo.extend(
+            pieces,
+            closed=api is not Api.COMPLETIONS,
+            namespace=root,
+            root=root,
+            units=(TEXT_UNIT_BYTES,),
+            encode=bytes,
+            chain=extend_keys,
+        )
+        keys = Keys(done.keys[TEXT_UNIT_BYTES], TEXT_UNIT_BYTES, exact=False)
+        return keys, done.content_bytes
+
+    def _tokens(
+        self, api: Api | None, fields: Fields, root: bytes
+    ) -> tuple[Tokenized | None, str | None]:
+        tokenizing = self._tokenizing
+        if tokenizing is None or api is None:
+            return None, None
+        sizes = self._block_sizes() if callable(self._block_sizes) else self._block_sizes
+        try:
+            wanted = Wanted(root, tuple(sorted(sizes)), extend_keys)
+            return _tokenized(tokenizing, api, fields, wanted), None
+        except UnreadableError as error:
+            return None, str(error)
+        except (StemcacheError, RecursionError):
+            return None, "the template or the tokenizer refuses the prompt"
+
+
+def _tokenized(tokenizing: PromptTokenizer, api: Api, fields: Fields, wanted: Wanted) -> Tokenized:
+    if api is Api.COMPLETIONS:
+        return _of_completions(tokenizing, fields, wanted)
+    if api is not Api.CHAT:
+        raise UnreadableError("requests of this API are not tokenized")
+    names = (
+        "messages", "tools", "chat_template", "chat_template_kwargs", "documents",
+        "reasoning_effort", "add_generation_prompt", "continue_final_message",
+        "add_special_tokens",
+    )  # fmt: skip
+    body = {}
+    for name in names:
+        if name in fields:
+            body[name] = decode_any(fields[name])
+    talk = conversation_of(body, parts=tokenizing.takes_parts)
+    text = tokenizing.render(
+        talk.messages,
+        tools=talk.tools,
+        values=talk.values,
+        add_generation_prompt=talk.add_generation_prompt,
+        continue_final_message=talk.continue_final_message,
+    )
+    return tokenizing.tokenize(text, wanted, add_special_tokens=talk.add_special_tokens)
+
+
+def _of_completions(tokenizing: PromptTokenizer, fields: Fields, wanted: Wanted) -> Tokenized:
+    prompt = decode_any(fields["prompt"]) if "prompt" in fields else None
+    if isinstance(prompt, list) and prompt and isinstance(prompt[0], str | list):
+        # Several prompts in one request go to one replica: the first says which.
+        prompt = prompt[0]
+    if isinstance(prompt, str):
+        adds = decode_as(fields.get("add_special_tokens"), _BOOL) is not False
+        return tokenizing.tokenize(prompt, wanted, add_special_tokens=adds)
+    if isinstance(prompt, list):
+        return key_ids(prompt, wanted)
+    raise UnreadableError("the prompt is neither text nor token ids")
+
+
+def _wants_usage(api: Api | None, fields: Fields, *, stream: bool) -> bool:
+    if not stream or api not in (Api.CHAT, Api.COMPLETIONS):
+        return True
+    options = decode_as(fields.get("stream_options"), _OPTIONS)
+    return options is not None and options.get("include_usage") is True
+
+
+def _output_tokens(fields: Fields) -> int | None:
+    for name in _BOUNDS:
+        count = decode_as(fields.get(name), _COUNT)
+        if count is not None and 0 <= count < _MOST_TOKENS:
+            return count
+    return None
