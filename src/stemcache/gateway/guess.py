@@ -1,80 +1,123 @@
 """What seats probably hold, from what was routed to them and what they report.
 
 ```
-    routed(seat, keys) ──► most recent                                    least recent
-                            │ believed held: `capacity` units │ remembered to learn │ forgotten
+    routed(seat, keys) ──► most recent                                       least recent
+                            │ believed held: `capacity` units │ kept to learn from │ forgotten
                                                               ▲
-    correct(…, held=n) ───────────────────────────────────────┘ moves where answers say so
+    correct(seat, keys, held=…) ──────────────────────────────┘ moves to where answers say
 ```
 A seat's cache is taken for an LRU of units, closed under prefix: of one use, the end of the prompt
-goes first. `gateway.guess_tree` says how it is kept.
+goes first. `gateway.guess_tree` says how that is kept, for all seats in one tree; a request that
+ends inside a run, or parts there, splits it:
+
+```
+    seat 1 kept A B C D         then A B X is routed to seat 2
+
+    root                        root
+     └ [A B C D]  1:4            └ [A B]     1:2  2:2
+                                    ├ [C D]  1:2
+                                    └ [X]          2:1
+```
+`gateway.guess_capacity` says how a capacity is learned, `gateway.guess_recency` how recency is
+measured. Without reports, a seat of known capacity holds exactly what such a cache would.
+
+Invariants, beside those of the tree: what is believed held is the most recent part of what is kept,
+and all of it where the capacity allows; no seat is believed to hold more than its capacity; bytes
+are within their bound.
 """
 
 from collections.abc import Sequence
+from enum import StrEnum
 
+from stemcache.gateway.guess_capacity import Capacity, Finding
 from stemcache.gateway.guess_check import verify
-from stemcache.gateway.guess_tree import Hold, Node, Ring, Tree
+from stemcache.gateway.guess_seat import Seat, Sent
+from stemcache.gateway.guess_tree import Hold, Node, Tree
 
-__all__ = ["Guess"]
+__all__ = ["Guess", "Verdict"]
 
 _BATCH_BYTES = 16 * 1024  # freed at once where memory is short
 _HOLD_UNITS = 32  # what a hold and its node take, in keys of 8 bytes
 
 
-class _Seat(Ring):
-    __slots__ = ("capacity", "number")
+class Verdict(StrEnum):
+    """What a report says of what was believed."""
 
-    def __init__(self, seat: int, capacity: int | None) -> None:
-        super().__init__(seat)
-        self.capacity = capacity
-        self.number = 0
+    UNKNOWN = "unknown"
+    """It is not known what was believed: too many requests ago, or the seat was emptied since."""
+    AGREED = "agreed"
+    LESS = "less"
+    MORE = "more"
+    RESET_SUSPECTED = "reset-suspected"
+    """The seat has lost what it is always found to have: what it held before was forgotten."""
 
 
 class Guess:
     """What each seat holds, bounded in bytes over all of them. **Not** thread-safe."""
 
     def __init__(self, *, most_bytes: int) -> None:
-        """`most_bytes`: never exceeded after a call; within one by no more than its own keys."""
+        """`most_bytes`: not exceeded after a call; within one by no more than its own keys.
+
+        A seat takes some 20 kB of it before it holds anything.
+        """
         self._most_bytes = most_bytes
         self._tree = Tree()
-        self._seats: dict[int, _Seat] = {}
+        self._seat_bytes = 0
+        """What seats take beside the tree."""
+        self._seats: dict[int, Seat] = {}
 
     def join(self, seat: int, *, capacity_units: int | None) -> None:
-        """A seat of which nothing is held yet. None: as much as memory allows. O(1)."""
+        """A seat that holds nothing yet. None: as much as it turns out to. O(1)."""
         assert seat not in self._seats, f"seat {seat} joined twice"
-        self._seats[seat] = _Seat(seat, capacity_units)
+        self._seats[seat] = Seat(seat, capacity_units)
+        self._seat_bytes += Seat.BYTES
 
     def leave(self, seat: int) -> None:
-        """Forget it and all it holds. O(what it holds)."""
+        """Forget it, all it holds and what was learned. O(what it holds)."""
         self.clear(seat)
         del self._seats[seat]
+        self._seat_bytes -= Seat.BYTES
 
     def clear(self, seat: int) -> None:
-        """Forget all it holds, not what was learned of its capacity. O(what it holds)."""
-        ring = self._seats[seat]
-        while ring.holds:
-            self._tree.trim(ring, ring.kept)
+        """Its cache was emptied: forget all it holds, not how much it can. O(what it holds)."""
+        mine = self._seats[seat]
+        mine.capacity.begin_again()
+        self._seat_bytes -= mine.forget_sent()
+        self._trim_to(mine, 0)
 
     def resize(self, seat: int, capacity_units: int | None) -> None:
-        """It can hold so many units from now on."""
-        ring = self._seats[seat]
-        ring.capacity = capacity_units
-        self._settle(ring)
+        """It can hold so many units; None: to be learned. O(what is let go).
+
+        What was learned is kept where this is about what was said before. Where there is room for
+        more, nothing comes back.
+        """
+        mine = self._seats[seat]
+        if mine.told(capacity_units):
+            self._trim_to(mine, mine.units)
+            self._settle(mine)
+
+    def capacity_units(self, seat: int) -> int | None:
+        """What it can hold, as told or as learned since; None: not known yet. O(1)."""
+        return self._seats[seat].capacity.units
+
+    def held_units(self, seat: int) -> int:
+        """Units that it is believed to hold. O(1)."""
+        return self._seats[seat].units
 
     def held(self, keys: Sequence[int]) -> dict[int, int]:
         """How many leading keys each seat is believed to hold; seats with none are left out.
 
-        Pure. O(nodes on the path + seats).
+        Pure. O(nodes on the path + seats), not O(keys).
         """
         path, depth = self._tree.walk(keys)
         found: dict[int, int] = {}
         for node in reversed(path):
             holders = node.holders
             if isinstance(holders, Hold):
-                ring = holders.ring
-                if holders.units and ring is not None and ring.seat not in found:
-                    found[ring.seat] = min(node.start + holders.units, depth)
-            # who holds what is deeper holds this too: no more holders, nobody left to find
+                seat = holders.ring.seat
+                if holders.units and seat not in found:
+                    found[seat] = min(node.start + holders.units, depth)
+            # Who holds what is deeper holds this too: no more holders, nobody left to find.
             elif holders is not None and len(holders) > len(found):
                 for seat, hold in holders.items():
                     if hold.units and seat not in found:
@@ -84,88 +127,121 @@ class Guess:
     def routed(self, seat: int, keys: Sequence[int]) -> None:
         """The seat will hold all of `keys`, as its most recent.
 
-        O(nodes on the path), O(keys that nobody held), and O(1) for each run that is let go.
+        O(nodes on the path), O(keys that nobody held), and amortised O(1) for each run let go.
         """
-        ring = self._seats[seat]
-        ring.number += 1
         if not keys:
             return
-        path, depth = self._tree.walk(keys)
+        mine = self._seats[seat]
+        tree = self._tree
+        path, depth = tree.walk(keys)
+        self._seat_bytes += mine.send(path, depth, keys[-1])
         if path:
             last = path[-1]
             into = depth - last.start
             if into < len(last.keys):
-                mine = last.hold(seat)
-                if depth < len(keys) or (mine is not None and mine.kept > into):
-                    path[-1] = self._tree.split(last, into)
+                hold = last.hold(seat)
+                if depth < len(keys) or (hold is not None and hold.kept > into):
+                    path[-1] = tree.split(last, into)
         if depth < len(keys):
-            last = path[-1] if path else self._tree.root
-            node = self._tree.add(ring, last, keys[depth:], ring.number)
+            last = path[-1] if path else tree.root
+            node = tree.add(last, keys[depth:])
             if node is not last:
                 path.append(node)
-        self._use(ring, path, len(keys))
-        self._settle(ring)
+        self._use(mine, path, len(keys))
+        self._settle(mine)
 
-    def correct(self, seat: int, keys: Sequence[int], *, held: int) -> None:
-        """The seat has found exactly the first `held` of `keys`, and computed the rest since."""
+    def correct(self, seat: int, keys: Sequence[int], *, held: int) -> Verdict:
+        """The seat had found exactly the first `held` of `keys`, and has computed the rest since.
 
-    def held_units(self, seat: int) -> int:
-        """Units that the seat is believed to hold."""
-        return self._seats[seat].units
+        Compared with what was believed when they were last routed there. Learns the capacity; what
+        is believed of all other prompts follows from it. A difference of one unit, or a sixty-fourth
+        of the prompt, is none. O(1), but for what is let go or comes back.
+        """
+        mine = self._seats[seat]
+        sent = mine.answered(keys[-1]) if keys else None
+        if sent is None:
+            return Verdict.UNKNOWN
+        self._seat_bytes -= sent.bytes
+        finding = mine.learn(sent, held, slack := 1 + len(keys) // 64)
+        if finding is Finding.RESET:
+            self._seat_bytes -= mine.forget_sent()
+            self._trim_before(mine, mine.capacity.suspected_since)
+            return Verdict.RESET_SUSPECTED
+        if finding is Finding.MOVED:
+            self._settle(mine)
+        if abs(held - sent.believed) <= slack:
+            return Verdict.AGREED
+        return Verdict.LESS if held < sent.believed else Verdict.MORE
 
     @property
     def bytes_used(self) -> int:
-        """What all this takes, as the allocator counts."""
-        return self._tree.bytes
+        """What all this takes, as the allocator counts. O(1)."""
+        return self._tree.bytes + self._seat_bytes
 
     def check(self) -> None:
         """Verify every invariant. Raises AssertionError. O(everything)."""
         verify(self._tree, self._seats.values())
+        for mine in self._seats.values():
+            mine.check()
+        assert self.bytes_used <= self._most_bytes or not any(
+            mine.holds for mine in self._seats.values()
+        ), f"{self.bytes_used} bytes are more than {self._most_bytes}"
 
-    def _use(self, ring: _Seat, path: Sequence[Node], depth: int) -> None:
+    def _use(self, mine: Seat, path: Sequence[Node], depth: int) -> None:
         """The path becomes the most recent: the deeper the less, as its end goes first."""
-        tree, end, number = self._tree, ring.end, ring.number
+        tree, end, number, recency = self._tree, mine.end, mine.number, mine.recency
         for node in reversed(path):
-            hold = node.hold(ring.seat)
+            hold = node.hold(mine.seat)
             if hold is None:
-                hold = tree.hold(ring, node, number)
+                hold = tree.hold(mine, node, number)
             else:
-                if ring.edge is hold:
-                    ring.edge = hold.more
+                if mine.edge is hold:
+                    mine.edge = hold.more
                 hold.unlink()
+                recency.left(hold.used, hold.kept)
             kept = min(len(node.keys), depth - node.start)
-            ring.kept += kept - hold.kept
-            ring.units += kept - hold.units
+            mine.kept += kept - hold.kept
+            mine.units += kept - hold.units
             hold.kept = hold.units = kept
             hold.used = number
             hold.link_below(end)
-            if ring.edge is end:
-                ring.edge = hold
+            if mine.edge is end:
+                mine.edge = hold
+        recency.used(number, depth)
         for node in path:
             tree.merge(node)
 
-    def _settle(self, ring: _Seat) -> None:
-        """No more than fits: in the seat's cache, and in memory."""
-        if ring.capacity is not None:
-            over = ring.kept - ring.capacity
-            while over > 0:
-                over -= self._tree.trim(ring, over)
-        while self._tree.bytes > self._most_bytes and self._relieve():
+    def _settle(self, mine: Seat) -> None:
+        """No more than fits: in the seat's cache, in what is kept beside it, and in memory."""
+        mine.believe()
+        most = mine.most_kept()
+        if most is not None and mine.kept > most:
+            self._trim_to(mine, most)
+        while self.bytes_used > self._most_bytes and self._relieve():
             pass
 
+    def _trim_to(self, mine: Seat, units: int) -> None:
+        while mine.kept > units:
+            self._tree.trim(mine, mine.kept - units)
+
+    def _trim_before(self, mine: Seat, number: int) -> None:
+        while mine.holds and mine.end.more.used < number:
+            self._tree.trim(mine, mine.kept)
+
     def _relieve(self) -> bool:
-        """Free some memory at the expense of who takes most. False where there is nothing."""
-        ring = max(self._seats.values(), key=lambda each: each.kept + _HOLD_UNITS * each.holds)
-        if not ring.holds:
+        """Free some memory at the expense of who takes most. False where there is nothing.
+
+        Not of who used what least recently: a busy seat does not make others forget what they hold.
+        """
+        mine = max(self._seats.values(), key=lambda each: each.kept + _HOLD_UNITS * each.holds)
+        floor = (mine.kept + _HOLD_UNITS * mine.holds) * 63 // 64
+        target = self._most_bytes - self._seat_bytes - _BATCH_BYTES
+        if not mine.holds:
             return False
-        floor = (ring.kept + _HOLD_UNITS * ring.holds) * 63 // 64
-        target = self._most_bytes - _BATCH_BYTES
-        while ring.holds:
-            node = ring.end.more.node
-            assert node is not None, "a hold of no node"
-            alone = not isinstance(node.holders, dict)
+        while mine.holds:
+            alone = not isinstance(mine.end.more.node.holders, dict)
             over = self._tree.bytes - target
-            self._tree.trim(ring, max(1, over // 8) if alone else ring.kept)
-            if self._tree.bytes <= target or ring.kept + _HOLD_UNITS * ring.holds < floor:
+            self._tree.trim(mine, max(1, over // 8) if alone else mine.kept)
+            if self._tree.bytes <= target or mine.kept + _HOLD_UNITS * mine.holds < floor:
                 break
         return True

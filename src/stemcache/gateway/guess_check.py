@@ -35,9 +35,9 @@ def _verify_ring(ring: Ring, order: dict[tuple[int, Node], int]) -> None:
     hold, kept, units, place, used = ring.end.more, 0, 0, 0, 0
     edge = ring.end
     while hold is not ring.end:
-        assert hold.ring is ring and hold.node is not None, "a hold of another seat"
+        assert hold.ring is ring, "a hold of another seat"
         assert hold.more.less is hold and hold.less.more is hold, "a broken ring"
-        assert 0 < hold.kept and 0 <= hold.units <= hold.kept, "a hold of impossible size"
+        assert hold.kept > 0 and 0 <= hold.units <= hold.kept, "a hold of impossible size"
         assert hold.node.hold(ring.seat) is hold, "a hold that its node does not know"
         assert hold.used >= used, "a ring out of order"
         if hold.units and edge is ring.end:
@@ -50,6 +50,7 @@ def _verify_ring(ring: Ring, order: dict[tuple[int, Node], int]) -> None:
         hold = hold.more
     assert ring.edge is edge, "the edge of what is held is elsewhere"
     assert (ring.holds, ring.kept, ring.units) == (place, kept, units), "a ring counts wrongly"
+    assert ring.recency.total == kept, "the units by recency are not those kept"
 
 
 def _verified_children(node: Node) -> Iterable[Node]:
@@ -69,7 +70,7 @@ def _verify_holders(node: Node, root: Node, order: dict[tuple[int, Node], int]) 
     parent = node.parent
     assert parent is not None, "a node without a parent"
     for hold in holders:
-        assert hold.node is node and hold.ring is not None, "a hold of another node"
+        assert hold.node is node, "a hold of another node"
         place = order[hold.ring.seat, node]
         if parent is not root:
             above = parent.hold(hold.ring.seat)

@@ -30,6 +30,8 @@ from array import array
 from collections.abc import Iterable, Sequence
 from typing import Optional
 
+from stemcache.gateway.guess_recency import Recency
+
 __all__ = ["HOLD_BYTES", "KEY_BYTES", "NODE_BYTES", "Hold", "Node", "Ring", "Tree"]
 
 KEY_BYTES = 48  # of an int of 64 bits, as the allocator rounds it
@@ -41,7 +43,7 @@ class Hold:
 
     __slots__ = ("kept", "less", "more", "node", "ring", "units", "used")
 
-    def __init__(self, ring: Optional["Ring"], node: Optional["Node"], used: int) -> None:
+    def __init__(self, ring: "Ring", node: "Node", used: int) -> None:
         self.ring = ring
         self.node = node
         self.kept = 0
@@ -65,17 +67,18 @@ class Hold:
 class Ring:
     """A seat's holds in the order of their use."""
 
-    __slots__ = ("edge", "end", "holds", "kept", "seat", "units")
+    __slots__ = ("edge", "end", "holds", "kept", "recency", "seat", "units")
 
     def __init__(self, seat: int) -> None:
         self.seat = seat
-        self.end = Hold(None, None, 0)
+        self.end = Hold(self, _NOWHERE, 0)
         """`end.more` is the least recent hold, `end.less` the most recent."""
         self.edge = self.end
         """The least recent hold of which something is believed held; `end` if there is none."""
         self.holds = 0
         self.kept = 0
         self.units = 0
+        self.recency = Recency()
 
 
 class Node:
@@ -93,11 +96,11 @@ class Node:
         """By seat; a hold alone where there is one, as of most runs there is."""
 
     def hold(self, seat: int) -> Hold | None:
-        """This seat's. O(1)."""
+        """What this seat keeps of it. O(1)."""
         holders = self.holders
         if isinstance(holders, dict):
             return holders.get(seat)
-        if holders is not None and holders.ring is not None and holders.ring.seat == seat:
+        if holders is not None and holders.ring.seat == seat:
             return holders
         return None
 
@@ -112,8 +115,9 @@ def _size(thing: object) -> int:
     return (sys.getsizeof(thing) + 15) & ~15
 
 
-NODE_BYTES = _size(Node(None, 0, array("Q")))
-HOLD_BYTES = _size(Hold(None, None, 0)) + 32  # and a share of the number of the request
+_NOWHERE = Node(None, 0, array("Q"))
+NODE_BYTES = _size(_NOWHERE)
+HOLD_BYTES = _size(Hold(Ring(0), _NOWHERE, 0)) + 32  # and a share of the number of the request
 
 
 class Tree:
@@ -144,10 +148,10 @@ class Tree:
             children = node.children
         return path, depth
 
-    def add(self, ring: Ring, above: Node, keys: Sequence[int], used: int) -> Node:
+    def add(self, above: Node, keys: Sequence[int]) -> Node:
         """Append keys that nobody keeps yet behind a node: the node where they are now.
 
-        The caller puts the ring's hold on them.
+        The caller puts a hold on them.
         """
         start = above.start + len(above.keys)
         run = array("Q", keys)
@@ -183,7 +187,6 @@ class Tree:
         self._adopt(upper, node)
         for hold in list(node.all_holds()):
             ring = hold.ring
-            assert ring is not None, "a hold of no seat"
             if hold.kept <= at:
                 self._exit(node, hold)
                 hold.node = upper
@@ -210,7 +213,6 @@ class Tree:
         assert node.parent is not None and node.parent.children is not None, "a node without parent"
         for hold in list(node.all_holds()):
             ring = hold.ring
-            assert ring is not None, "a hold of no seat"
             below = child.hold(ring.seat)
             if below is None:
                 self._exit(node, hold)
@@ -239,11 +241,12 @@ class Tree:
         """
         hold = ring.end.more
         node = hold.node
-        assert node is not None and node.parent is not None, "there is nothing to trim"
+        assert node.parent is not None, "there is nothing to trim"
         took = min(most, hold.kept)
         whole = hold.kept == len(node.keys)
         hold.kept -= took
         ring.kept -= took
+        ring.recency.left(hold.used, took)
         if hold.units > hold.kept:
             ring.units -= hold.units - hold.kept
             hold.units = hold.kept
@@ -284,9 +287,7 @@ class Tree:
         if holders is None:
             node.holders = hold
             return
-        assert hold.ring is not None, "a hold of no seat"
         if not isinstance(holders, dict):
-            assert holders.ring is not None, "a hold of no seat"
             node.holders = {holders.ring.seat: holders, hold.ring.seat: hold}
             self.bytes += _size(node.holders)
             return
@@ -299,7 +300,6 @@ class Tree:
         if not isinstance(holders, dict):
             node.holders = None
             return
-        assert hold.ring is not None, "a hold of no seat"
         del holders[hold.ring.seat]
         if len(holders) == 1:
             (node.holders,) = holders.values()

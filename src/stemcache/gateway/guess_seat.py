@@ -1,0 +1,188 @@
+"""One seat of the guess: how much of what it was sent it is believed to hold, and why.
+
+```
+    least recent                         most recent
+      h1 ─── h2 ─── h3 ─── h4 ─── h5 ─── h6              holds, a ring
+     0/9    0/4    2/8    5/5    9/9    3/3              units believed held / kept
+                    ▲ edge                               all behind it whole, nothing before it
+```
+"""
+
+from collections.abc import Sequence
+
+from stemcache.gateway.guess_capacity import Capacity, Finding
+from stemcache.gateway.guess_tree import Node, Ring
+
+__all__ = ["Seat", "Sent"]
+
+_MOST_SENT = 256  # requests whose answers can be learned from
+_SENT_BYTES = 512
+_STRETCH_BYTES = 160
+_MOST_STRETCHES = 8
+
+
+class Stretch:
+    """Leading keys of a prompt that one use had used last."""
+
+    __slots__ = ("distance", "settled", "stop", "used")
+
+    def __init__(self, stop: int, used: int, *, settled: bool) -> None:
+        self.stop = stop
+        """Keys from the prompt's beginning to the stretch's end."""
+        self.used = used
+        self.settled = settled
+        """That use was answered: its keys had been computed."""
+        self.distance = 0
+        """Units used more recently than the stretch's first key."""
+
+
+class Sent:
+    """What was known of a prompt at its seat when it was sent there."""
+
+    __slots__ = ("believed", "number", "stretches")
+
+    def __init__(self, number: int, believed: int, stretches: list[Stretch]) -> None:
+        self.number = number
+        self.believed = believed
+        self.stretches = stretches
+
+    @property
+    def bytes(self) -> int:
+        """As accounted for."""
+        return _SENT_BYTES + _STRETCH_BYTES * len(self.stretches)
+
+
+class Seat(Ring):
+    """A ring with its capacity, and the requests whose answers have not come."""
+
+    __slots__ = ("_given", "_learned", "_open", "_sent", "capacity", "number")
+
+    BYTES = 20 * 1024
+    """What a seat takes that holds nothing."""
+
+    def __init__(self, seat: int, capacity: int | None) -> None:
+        super().__init__(seat)
+        self.capacity = Capacity(capacity)
+        self.number = 0
+        """Of the request sent last."""
+        self._given = capacity
+        self._learned = False
+        self._sent: dict[int, Sent] = {}
+        """By the last key of the prompt, the oldest first."""
+        self._open: set[int] = set()
+
+    def told(self, capacity: int | None) -> bool:
+        """Its capacity was given anew: whether that is news."""
+        before, self._given = self._given, capacity
+        if capacity == before:
+            return False
+        if (
+            self._learned
+            and capacity is not None
+            and before is not None
+            and abs(capacity - before) <= before // 8
+        ):
+            return False
+        self.capacity = Capacity(capacity)
+        self._learned = False
+        return True
+
+    def most_kept(self) -> int | None:
+        """Units to keep: beyond what is believed held, as many as it takes to notice more."""
+        capacity = self.capacity.units
+        return None if capacity is None else capacity + capacity // 2
+
+    def believe(self) -> None:
+        """Move the edge to where capacity allows. O(holds that it passes)."""
+        capacity = self.capacity.units
+        target = self.kept if capacity is None else min(capacity, self.kept)
+        while self.units > target:
+            hold = self.edge
+            took = min(hold.units, self.units - target)
+            hold.units -= took
+            self.units -= took
+            if not hold.units:
+                self.edge = hold.more
+        while self.units < target:
+            hold = self.edge
+            if hold is self.end or hold.units == hold.kept:
+                hold = hold.less
+                self.edge = hold
+            took = min(hold.kept - hold.units, target - self.units)
+            hold.units += took
+            self.units += took
+
+    def send(self, path: Sequence[Node], depth: int, last_key: int) -> int:
+        """Another request: remember what is known of its prompt. Bytes that this takes more.
+
+        `path` and `depth`: how the prompt's keys match. O(nodes on the path).
+        """
+        self.number += 1
+        believed = 0
+        stretches: list[Stretch] = []
+        for node in path:
+            hold = node.hold(self.seat)
+            if hold is None:
+                break
+            believed = min(depth, node.start + hold.units) if hold.units else believed
+            stop = min(depth, node.start + hold.kept)
+            if stretches and stretches[-1].used == hold.used:
+                stretches[-1].stop = stop
+            else:
+                settled = hold.used not in self._open
+                stretches.append(Stretch(stop, hold.used, settled=settled))
+        starts = [0, *(each.stop for each in stretches)]
+        uses = [
+            (each.used, each.stop - start) for each, start in zip(stretches, starts, strict=False)
+        ]
+        for each, distance in zip(stretches, self.recency.distances(uses), strict=True):
+            each.distance = distance
+        sent = Sent(self.number, believed, stretches)
+        grown = sent.bytes
+        if last_key in self._sent or len(self._sent) >= _MOST_SENT:
+            old = last_key if last_key in self._sent else next(iter(self._sent))
+            grown -= self._drop(old).bytes
+        self._sent[last_key] = sent
+        self._open.add(self.number)
+        return grown
+
+    def answered(self, last_key: int) -> Sent | None:
+        """What was known of a prompt that has now been answered; forgotten here."""
+        return self._drop(last_key) if last_key in self._sent else None
+
+    def forget_sent(self) -> int:
+        """The answers to come are of no use. Bytes that this frees."""
+        freed = sum(sent.bytes for sent in self._sent.values())
+        self._sent.clear()
+        self._open.clear()
+        return freed
+
+    def learn(self, sent: Sent, held: int, slack: int) -> Finding:
+        """A prompt's first `held` keys were found, no more."""
+        start, finding = 0, Finding.NOTHING
+        known = sent.stretches[-1].stop if sent.stretches else 0
+        found = min(held, known)
+        for each in sent.stretches:
+            if start < found <= each.stop:
+                finding = self.capacity.had(each.distance + found - start, each.used)
+            if start <= held < each.stop and held + slack < known and each.settled:
+                lost = self.capacity.lost(each.distance + held + 1 - start, sent.number)
+                finding = lost if lost is not Finding.NOTHING else finding
+            start = each.stop
+        self._learned |= finding is Finding.MOVED
+        return finding
+
+    def check(self) -> None:
+        """Verify the invariants that the ring does not have. Raises AssertionError."""
+        most = self.most_kept()
+        assert most is None or self.kept <= most, "more is kept than is of use"
+        capacity = self.capacity.units
+        fits = self.kept if capacity is None else min(self.kept, capacity)
+        assert self.units == fits, f"{self.units} units are believed held, {fits} fit"
+        assert len(self._sent) <= _MOST_SENT, "too many requests are remembered"
+        assert {sent.number for sent in self._sent.values()} == self._open, "answers got lost"
+
+    def _drop(self, last_key: int) -> Sent:
+        sent = self._sent.pop(last_key)
+        self._open.discard(sent.number)
+        return sent
