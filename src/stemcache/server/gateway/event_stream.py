@@ -1,0 +1,141 @@
+r"""A stream of server-sent events on its way through: whole events, and what they say of usage.
+
+```
+reads     …delta"}]}⏎⏎data: {"choi │ ces":[],"usage":{…}}⏎⏎data: [DONE]⏎⏎
+passed on …delta"}]}⏎⏎             │ (held until it is whole; here removed)  data: [DONE]⏎⏎
+```
+An event that is not whole is of no use to a client, and is held back: so the stream can end in a
+clean error when its replica dies, and nothing depends on how reads are cut.
+"""
+
+import re
+
+import msgspec
+
+from stemcache.gateway.usage import AnswerUsage
+from stemcache.server.gateway.usage_reader import usage_of
+from stemcache.wire.sse import SseError, sse_data
+from stemcache.wire.usage_stream import StreamUsage
+
+__all__ = ["EventStream"]
+
+_MOST_BYTES = 2**20
+"""Of one event; a larger one passes as it comes, and is not looked into."""
+_LAST_BYTES = 64
+_WORD = b'"usage"'
+_OBJECT = re.compile(rb'"(?:usage|timings)"\s*:\s*\{')
+_NULL = re.compile(rb'"usage"\s*:\s*null')
+_NULL_AT_END = re.compile(rb',\s*"usage"\s*:\s*null(?=\s*\}\s*$)')
+_NULL_INSIDE = re.compile(rb',\s*"usage"\s*:\s*null|"usage"\s*:\s*null\s*,\s*')
+_END = re.compile(rb"\r?\n\r?\n|\r\r")
+_MARKS = (b"\n\n", b"\n\r\n", b"\r\r")
+_DONE = (b"data: [DONE]", b'"type":"message_stop"}', b'"type": "message_stop"}')
+
+
+class EventStream:
+    """One answer's. `feed` costs well below a microsecond where no usage is in what came."""
+
+    __slots__ = ("_held", "_last", "_strip", "_through", "_timings", "_usage")
+
+    def __init__(self, *, strip_usage: bool) -> None:
+        self._strip = strip_usage
+        self._usage: StreamUsage | None = None
+        self._timings: object = None
+        self._held = b""
+        self._through = False
+        self._last = b""
+
+    def usage(self) -> AnswerUsage | None:
+        """What was reported so far; None where nothing was."""
+        reported = None if self._usage is None else self._usage.reported
+        return usage_of(reported, timings=self._timings)
+
+    @property
+    def between_events(self) -> bool:
+        """Whether what was passed on ends with a whole event."""
+        return not self._through
+
+    @property
+    def finished(self) -> bool:
+        """Whether the last event was one that ends the stream in its API."""
+        return self._last.rstrip().endswith(_DONE)
+
+    def feed(self, data: bytes) -> bytes:
+        """What to pass on now; may be empty."""
+        if self._held:
+            data = self._held + data
+            self._held = b""
+        if not data.endswith((b"\n\n", b"\n\r\n")):
+            data = self._hold(data)
+            if not data:
+                return b""
+        else:
+            self._through = False
+        if _WORD in data or b'"timings"' in data:
+            data = self._looked_into(data)
+        if data:
+            self._last = data[-_LAST_BYTES:]
+        return data
+
+    def finish(self) -> bytes:
+        """The stream has ended well: the rest, whole or not."""
+        rest, self._held = self._held, b""
+        return self._event(rest) if rest else b""
+
+    def _hold(self, data: bytes) -> bytes:
+        """Keep what is behind the last end of an event."""
+        cut = max(0, *(data.rfind(mark) + len(mark) for mark in _MARKS if mark in data))
+        rest = data[cut:]
+        if rest.startswith(b":") and rest.endswith(b"\n"):
+            return data  # a comment to keep the connection alive, without an empty line
+        if self._through or len(rest) > _MOST_BYTES:
+            self._through = bool(rest)
+            return data
+        self._held = rest
+        return data[:cut]
+
+    def _looked_into(self, data: bytes) -> bytes:
+        passed: list[bytes] = []
+        start = 0
+        for end in _END.finditer(data):
+            passed.append(self._event(data[start : end.end()]))
+            start = end.end()
+        passed.append(data[start:])
+        return b"".join(passed)
+
+    def _event(self, event: bytes) -> bytes:
+        """The event as it is passed on, maybe not at all."""
+        if _OBJECT.search(event) is not None:
+            decoded = _decoded(event)
+            if decoded is not None:
+                if self._usage is None:
+                    self._usage = StreamUsage()
+                self._usage.add(decoded)
+                self._timings = decoded.get("timings", self._timings)
+                if self._strip and decoded.get("choices") == [] and decoded.get("usage"):
+                    return b""
+        if self._strip and _NULL.search(event) is not None:
+            return _without_null(event)
+        return event
+
+
+def _without_null(event: bytes) -> bytes:
+    if event.startswith(b"data:") and event.count(b"data:") == 1:
+        passed, removed = _NULL_AT_END.subn(b"", event)
+        if removed:
+            return passed
+    decoded = _decoded(event)
+    if decoded is None or "usage" not in decoded or decoded["usage"] is not None:
+        return event
+    if len(_NULL.findall(event)) != 1:
+        return event  # another object has one too: which is which is not worth the risk
+    return _NULL_INSIDE.sub(b"", event)
+
+
+def _decoded(event: bytes) -> dict[str, object] | None:
+    try:
+        data = b"".join(sse_data(event))
+        decoded = msgspec.json.decode(data)
+    except (SseError, msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return None
+    return decoded if isinstance(decoded, dict) else None

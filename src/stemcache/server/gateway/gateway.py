@@ -1,0 +1,145 @@
+"""What all connections of a gateway share."""
+
+import asyncio
+from collections.abc import Sequence
+from random import Random
+from typing import TYPE_CHECKING, Any, Protocol
+
+from stemcache.clock import Clock
+from stemcache.gateway.prompt import Prompt
+from stemcache.gateway.router import Router
+from stemcache.gateway.settings import GatewaySettings
+from stemcache.gateway.tenants import Tenants
+from stemcache.server.gateway.counters import Counters
+from stemcache.server.gateway.pool import Pool
+from stemcache.server.gateway.request import Request
+
+if TYPE_CHECKING:
+    from stemcache.server.gateway.connection import ClientConnection  # which imports this
+
+__all__ = ["Gateway", "LocalPages", "Log", "Page", "Reader"]
+
+
+class Page(Protocol):
+    """**Protocol**: an answer of the gateway's own."""
+
+    @property
+    def status(self) -> int:
+        """HTTP's."""
+        ...
+
+    @property
+    def content_type(self) -> str:
+        """Of the body."""
+        ...
+
+    @property
+    def body(self) -> bytes:
+        """All of it."""
+        ...
+
+
+class LocalPages(Protocol):
+    """**Protocol**: the gateway's own pages."""
+
+    def answer(
+        self, method: str, path: str, headers: Sequence[tuple[bytes, bytes]], body: bytes
+    ) -> Page | None:
+        """The page, or None for what is to be relayed. Quick, and does not raise."""
+        ...
+
+
+class Reader(Protocol):
+    """**Protocol**: reads of a request's body what routing needs."""
+
+    def read(
+        self,
+        path: str,
+        headers: Sequence[tuple[bytes, bytes]],
+        body: bytes,
+        *,
+        tenant: str | None,
+        salt: str | None,
+    ) -> Prompt:
+        """Never raises, whatever the body is."""
+        ...
+
+
+class Log(Protocol):
+    """**Protocol**: a structured logger."""
+
+    def warning(self, event: str, **fields: Any) -> object:
+        """Say what went wrong."""
+        ...
+
+
+class Gateway:
+    """Settings, parts and counts. What is in it may be replaced between two requests."""
+
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        *,
+        router: Router,
+        reader: Reader,
+        pool: Pool,
+        pages: LocalPages,
+        clock: Clock,
+        log: Log,
+        rng: Random,
+    ) -> None:
+        self.settings = settings
+        self.tenants = Tenants(settings)
+        self.router = router
+        self.reader = reader
+        self.pool = pool
+        self.pages = pages
+        self.clock = clock
+        self.log = log
+        self.rng = rng
+        self.counters = Counters()
+        self.open: set[ClientConnection] = set()
+        self.draining = False
+        self.settled = asyncio.Event()
+        """Set when a client's connection has closed."""
+        self.in_flight = 0
+        """Requests between their choice and the end of their answer."""
+        self.buffered_bytes = 0
+        """Of bodies that are kept for routing and retries."""
+
+    def configure(self, settings: GatewaySettings) -> None:
+        """Take other settings, for requests from now on. The router has to be told apart."""
+        self.settings = settings
+        self.tenants = Tenants(settings)
+        self.pool.retain(frozenset(spec.name for spec in settings.replicas))
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether clients need a key of the gateway's."""
+        return bool(self.settings.api_keys)
+
+    def seats_of(self, name: str) -> frozenset[int]:
+        """Numbers of a replica's seats; for failures only, as it costs O(replicas)."""
+        return frozenset(
+            seat.number
+            for member in self.router.members
+            if member.spec.name == name
+            for seat in member.seats
+        )
+
+    def release(self, request: Request) -> None:
+        """A request's body is kept no more."""
+        self.buffered_bytes -= request.held_bytes
+        request.held_bytes = 0
+        request.body = b""
+
+    def sweep(self) -> None:
+        """End what has gone on without progress for too long; call it about once a second.
+
+        O(connections), about 0.1 µs each: cheaper than a timer for each part of a stream.
+        """
+        now_s = self.clock.now()
+        for connection in list(self.open):
+            if connection.deadline_s <= now_s:
+                connection.late()
+        self.pool.sweep()

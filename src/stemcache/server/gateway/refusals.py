@@ -1,0 +1,84 @@
+"""What the gateway says itself: errors in the shape of the API that was asked. Pure.
+
+| path | shape |
+|---|---|
+| `…/messages…` | `{"type": "error", "error": {"type", "message"}}`, Anthropic's |
+| any other | `{"error": {"message", "type", "param", "code"}}`, OpenAI's |
+"""
+
+from http import HTTPStatus
+
+import msgspec
+
+from stemcache.wire.failure import error_answer
+
+__all__ = ["Refusal", "error_body", "refusal_bytes", "stream_error"]
+
+_ANTHROPIC = {
+    HTTPStatus.UNAUTHORIZED: "authentication_error",
+    HTTPStatus.FORBIDDEN: "permission_error",
+    HTTPStatus.NOT_FOUND: "not_found_error",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "request_too_large",
+    HTTPStatus.TOO_MANY_REQUESTS: "rate_limit_error",
+    HTTPStatus.SERVICE_UNAVAILABLE: "overloaded_error",
+    HTTPStatus.GATEWAY_TIMEOUT: "timeout_error",
+}
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a request is not relayed."""
+
+    status: int
+    message: str
+    """For the client: no prompt text, no credential, no replica's address."""
+    code: str
+    retry_after_s: int | None = None
+
+
+def error_body(path: bytes, refusal: Refusal) -> bytes:
+    """The JSON of an error."""
+    if _is_messages(path):
+        return _anthropic(refusal.status, refusal.message)
+    answer = error_answer(refusal.status, refusal.message, code=refusal.code)
+    return msgspec.json.encode(answer)
+
+
+def refusal_bytes(
+    path: bytes, refusal: Refusal, *, close: bool, bodiless: bool = False, extra: bytes = b""
+) -> bytes:
+    """A whole answer. `bodiless`: to a HEAD. `extra`: further header lines, each with its end."""
+    body = error_body(path, refusal)
+    head = b"HTTP/1.1 %d %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\n" % (
+        refusal.status,
+        HTTPStatus(refusal.status).phrase.encode("ascii"),
+        len(body),
+    )
+    retry = refusal.retry_after_s
+    return b"".join(
+        (
+            head,
+            extra,
+            b"" if retry is None else b"retry-after: %d\r\n" % retry,
+            b"connection: close\r\n\r\n" if close else b"\r\n",
+            b"" if bodiless else body,
+        )
+    )
+
+
+def stream_error(path: bytes, message: str) -> bytes:
+    """The last event of a stream whose replica is gone. Clients of both APIs raise on it."""
+    if _is_messages(path):
+        body = _anthropic(HTTPStatus.INTERNAL_SERVER_ERROR, message)
+        return b"event: error\ndata: %b\n\n" % body
+    answer = error_answer(HTTPStatus.BAD_GATEWAY, message, code="replica_lost")
+    return b"data: %b\n\n" % msgspec.json.encode(answer)
+
+
+def _is_messages(path: bytes) -> bool:
+    return b"/messages" in path.partition(b"?")[0]
+
+
+def _anthropic(status: int, message: str) -> bytes:
+    default = "api_error" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "invalid_request_error"
+    kind = _ANTHROPIC.get(HTTPStatus(status), default)
+    return msgspec.json.encode({"type": "error", "error": {"type": kind, "message": message}})

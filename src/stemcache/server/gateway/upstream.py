@@ -1,0 +1,291 @@
+"""One connection to a replica: a request at a time, kept for the next where it can be.
+
+```
+          begin                   answer complete, may be kept
+ idle ───────────► busy ──────────────────────────────────────► idle, in its line's pool
+   │                │ lost, garbage, too large, abandoned
+   └──── lost ───► closed
+```
+An answer is parsed as it comes; what one read held of its body is handed on in one piece.
+"""
+
+import asyncio
+from typing import Protocol, cast
+
+import httptools
+
+__all__ = ["Keeper", "Sink", "Upstream"]
+
+_HEAD_BYTES = 64 * 1024
+"""Status line and headers together, those of interim answers included."""
+_NO_BODY = frozenset({204, 304})
+_ONE_WRITE_BYTES = 64 * 1024
+"""Up to which head and body are joined: one copy is cheaper than two system calls."""
+
+
+class Sink(Protocol):
+    """**Protocol**: who waits for an answer. After `complete` or `failed` it hears no more."""
+
+    def head(
+        self, status: int, reason: bytes, headers: list[tuple[bytes, bytes]], *, sized: bool
+    ) -> None:
+        """The head of the final answer. `sized`: its length is known, or it has no body."""
+        ...
+
+    def received(self, data: bytes, *, complete: bool) -> None:
+        """The next part of the body, maybe empty. `complete`: it is the last."""
+        ...
+
+    def failed(self, kind: str, detail: str) -> None:
+        """There will be no more; the connection is closed."""
+        ...
+
+
+class Keeper(Protocol):
+    """**Protocol**: the pool that a connection belongs to."""
+
+    def opened(self) -> None:
+        """There is one more."""
+        ...
+
+    def give(self, upstream: "Upstream") -> None:
+        """It can take another request."""
+        ...
+
+    def lost(self, upstream: "Upstream") -> None:
+        """It is closed."""
+        ...
+
+
+class Upstream(asyncio.Protocol):
+    """Made by a pool."""
+
+    __slots__ = (
+        "_answered",
+        "_bodiless",
+        "_complete",
+        "_head_bytes",
+        "_head_done",
+        "_headers",
+        "_keep",
+        "_keeper",
+        "_parser",
+        "_parts",
+        "_paused",
+        "_reason",
+        "_sink",
+        "_sized",
+        "_transport",
+        "idle_since_s",
+        "reused",
+    )
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+        self._transport: asyncio.Transport | None = None
+        self._parser = httptools.HttpResponseParser(self)
+        self._sink: Sink | None = None
+        self._bodiless = self._head_done = self._answered = self._complete = False
+        self._keep = self._sized = self._paused = False
+        self._head_bytes = 0
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._reason = b""
+        self._parts: list[bytes] = []
+        self.reused = False
+        """Whether it has answered before: then it may have been closed meanwhile, unseen."""
+        self.idle_since_s = 0.0
+
+    @property
+    def closed(self) -> bool:
+        """Whether it can take no more requests."""
+        return self._transport is None or self._transport.is_closing()
+
+    @property
+    def _unheard(self) -> bool:
+        """Whether nobody waits. Parsing may change it."""
+        return self._sink is None
+
+    def begin(self, sink: Sink, head: bytes, body: bytes, *, bodiless: bool) -> None:
+        """Send a request and expect its answer. `bodiless`: to a HEAD."""
+        assert self._sink is None, "one request at a time on a connection"
+        assert self._transport is not None, "it is open"
+        self._sink = sink
+        self._bodiless = bodiless
+        self._head_done = self._answered = self._complete = self._keep = False
+        self._head_bytes = 0
+        if len(body) <= _ONE_WRITE_BYTES:
+            self._transport.write(head + body)
+        else:
+            self._transport.writelines((head, body))
+
+    def abort(self) -> None:
+        """Close at once and say nothing more to the sink."""
+        self._sink = None
+        if self._transport is not None:
+            self._transport.abort()
+
+    def abandon(self) -> None:
+        """Drop the answer. Within `Sink.head`: the connection is kept if the rest is there."""
+        self._sink = None
+
+    def read(self, *, on: bool) -> None:
+        """Read on, or let the replica wait."""
+        if self._transport is None or self._transport.is_closing() or self._paused != on:
+            return
+        self._paused = not on
+        if on:
+            self._transport.resume_reading()
+        else:
+            self._transport.pause_reading()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport."""
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by its type
+        self._keeper.opened()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell who waits, unless the end of the connection is the end of the answer."""
+        self._transport = None
+        self._keeper.lost(self)
+        sink, self._sink = self._sink, None
+        if sink is None:
+            return
+        if self._head_done and not self._sized and not isinstance(exc, ConnectionError):
+            # Over TLS the end of a connection may come without a word, and clients take it so.
+            sink.received(b"", complete=True)
+            return
+        kind = "dropped" if self._answered else "no-answer"
+        when = "in the middle of its answer" if self._answered else "before it answered"
+        why = f" ({exc})" if exc is not None else ""
+        sink.failed(kind, f"closed the connection {when}{why}")
+
+    def eof_received(self) -> bool:
+        """An answer without a length ends here."""
+        if self._sink is not None and self._head_done and not self._sized:
+            self._end(b"", keep=False)
+        return False
+
+    def data_received(self, data: bytes) -> None:
+        """Parse, and hand on what there is of a body."""
+        if self._sink is None:
+            self._close()  # nobody asked: what comes next could be taken for another's answer
+            return
+        self._answered = True
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserCallbackError:
+            raise  # a mistake of ours
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self._keep = False
+            if not self._complete:
+                self._fail(f"sent what is no HTTP/1.1 answer ({error})"[:200])
+                return
+        if self._unheard:
+            self._settle_abandoned()
+            return
+        if not self._head_done:
+            self._head_bytes += len(data)
+            if self._head_bytes > _HEAD_BYTES:
+                self._fail(f"sent a head larger than {_HEAD_BYTES} bytes")
+            return
+        parts = self._parts
+        if not parts:
+            body = b""
+        else:
+            body = parts[0] if len(parts) == 1 else b"".join(parts)
+            parts.clear()
+        if self._complete:
+            self._end(body, keep=self._keep)
+        elif body:
+            self._sink.received(body, complete=False)
+
+    def on_message_begin(self) -> None:
+        """A head begins."""
+        if self._complete:
+            self._keep = False  # two answers to one request
+            return
+        self._headers, self._reason = [], b""
+        self._sized = False
+
+    def on_status(self, reason: bytes) -> None:
+        """The words after the status, maybe a part of them."""
+        self._reason += reason
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep it; what follows the body as a trailer is dropped."""
+        if not self._head_done:
+            self._headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        """Tell the sink, unless the answer is an interim one."""
+        status = self._parser.get_status_code()
+        if status < 200 or self._complete or self._sink is None:
+            return
+        self._head_done = True
+        empty = self._bodiless or status in _NO_BODY
+        sized = chunked = False
+        for name, _ in self._headers:
+            length = len(name)
+            if length == 14 and name.lower() == b"content-length":
+                sized = True
+            elif length == 17 and name.lower() == b"transfer-encoding":
+                chunked = True
+        self._sized = sized or chunked or empty
+        if self._bodiless:
+            # After a HEAD the parser waits for a body that does not come.
+            self._complete = True
+        headers, self._headers = self._headers, []
+        self._sink.head(status, self._reason, headers, sized=empty or (sized and not chunked))
+
+    def on_body(self, body: bytes) -> None:
+        """Keep it until all of the read is parsed."""
+        if not self._complete:
+            self._parts.append(body)
+
+    def on_message_complete(self) -> None:
+        """The end of the answer; of an interim one there is nothing to do."""
+        if self._parser.get_status_code() < 200 or self._bodiless:
+            return
+        if self._complete:
+            self._keep = False
+            return
+        self._complete = True
+        self._keep = self._parser.should_keep_alive()
+
+    def _settle_abandoned(self) -> None:
+        self._parts.clear()
+        if self._complete and self._keep:
+            self._give()
+        else:
+            self._close()
+
+    def _fail(self, detail: str) -> None:
+        sink, self._sink = self._sink, None
+        self._close()
+        if sink is not None:
+            sink.failed("bad-answer", detail)
+
+    def _end(self, body: bytes, *, keep: bool) -> None:
+        sink, self._sink = self._sink, None
+        assert sink is not None, "somebody waits"
+        # First, as the sink may go on to a next request, which can use this connection.
+        if keep:
+            self._give()
+        else:
+            self._close()
+        sink.received(body, complete=True)
+
+    def _give(self) -> None:
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        if transport.get_write_buffer_size():
+            transport.abort()  # it has answered before it had read the request
+            return
+        self.read(on=True)
+        self.reused = True
+        self._keeper.give(self)
+
+    def _close(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
