@@ -1,0 +1,1 @@
+"""Gateways beside each other: the same fake workers, the same load, the same run."""
