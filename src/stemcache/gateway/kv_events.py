@@ -15,8 +15,8 @@ kind of event, a field) is left out and counted, so that an engine may add to it
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any
 
@@ -35,6 +35,7 @@ __all__ = [
     "Removed",
     "Stored",
     "decode_batch",
+    "portions",
     "read_live",
     "read_replay",
     "replay_request",
@@ -199,6 +200,48 @@ def decode_batch(payload: bytes) -> Batch:
         rank=_small(outer[2], "rank") if len(outer) > 2 else None,
         unknown=unknown,
     )
+
+
+def portions(batch: Batch, *, most_blocks: int) -> Iterator[Batch]:
+    """The batch in pieces of at most so many blocks, the same when applied one after the other.
+
+    A clearing always begins a piece.
+    """
+    piece: list[Event] = []
+    room = most_blocks
+    for event in batch.events:
+        for part in _parts(event, most_blocks):
+            blocks = 1 if isinstance(part, Cleared) else len(part.hashes)
+            if piece and (blocks > room or isinstance(part, Cleared)):
+                yield replace(batch, events=tuple(piece))
+                piece, room = [], most_blocks
+            piece.append(part)
+            room -= blocks
+    if piece:
+        yield replace(batch, events=tuple(piece))
+
+
+def _parts(event: Event, most_blocks: int) -> Iterator[Event]:
+    if isinstance(event, Cleared) or len(event.hashes) <= most_blocks:
+        yield event
+        return
+    width = 4 * event.block_tokens if isinstance(event, Stored) else 0
+    if isinstance(event, Stored) and len(event.tokens) != width * len(event.hashes):
+        # Which tokens are whose is not known: left to whoever applies it, who leaves it out.
+        yield event
+        return
+    for at in range(0, len(event.hashes), most_blocks):
+        hashes = event.hashes[at : at + most_blocks]
+        if isinstance(event, Removed):
+            yield replace(event, hashes=hashes)
+        else:
+            yield replace(
+                event,
+                hashes=hashes,
+                parent=event.hashes[at - 1] if at else event.parent,
+                tokens=event.tokens[at * width : (at + most_blocks) * width],
+                extras=event.extras[at : at + most_blocks],
+            )
 
 
 def _event(raw: object, index: int, unknown: Counter[str]) -> Event | None:
