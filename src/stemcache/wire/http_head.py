@@ -77,11 +77,10 @@ def through(headers: RawHeaders, without: Collection[bytes] = ()) -> list[bytes]
         if len(name) == 10 and name.lower() == b"connection":
             named = {token.strip().lower() for token in value.split(b",")}
             ends = ends | named
-    return [
-        b"%b: %b" % (name, value)
-        for name, value in headers
-        if (lower := name.lower()) not in ends and lower not in without
-    ]
+    if without:
+        ends = ends.union(without)
+    join = b": ".join
+    return [join(header) for header in headers if header[0].lower() not in ends]
 
 
 def without_upgrade(method: bytes, target: bytes, version: bytes, headers: RawHeaders) -> bytes:

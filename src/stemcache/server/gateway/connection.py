@@ -15,6 +15,7 @@ import asyncio
 import socket
 import struct
 from collections import deque
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import cast
 
@@ -53,6 +54,7 @@ class ClientConnection(asyncio.Protocol):
         "_in_head",
         "_parser",
         "_parts",
+        "_read_bytes",
         "_relay",
         "_request",
         "_shut",
@@ -78,6 +80,9 @@ class ClientConnection(asyncio.Protocol):
         self._target = b""
         self._headers: list[tuple[bytes, bytes]] = []
         self._head_bytes = 0
+        """Of a head that is not complete, or of trailers."""
+        self._read_bytes = 0
+        """That came last."""
         self._in_head = False
         self._deaf = False
         """Nothing more is read."""
@@ -146,6 +151,7 @@ class ClientConnection(asyncio.Protocol):
         """Parse."""
         if self._deaf or self._transport is None:
             return
+        self._read_bytes = len(data)
         try:
             self._parse(data)
         except httptools.HttpParserCallbackError:
@@ -261,8 +267,8 @@ class ClientConnection(asyncio.Protocol):
         if self._deaf:
             return
         method = self._parser.get_method()
-        size = len(self._target) + sum([len(n) + len(v) + 4 for n, v in self._headers])
-        if size > self._gateway.settings.limits.head_bytes:
+        most = self._gateway.settings.limits.head_bytes
+        if self._head_bytes + self._read_bytes > most and self._head_size() > most:
             self._refuse_head()
             return
         if self._parser.should_upgrade() and method != b"CONNECT":
@@ -335,39 +341,38 @@ class ClientConnection(asyncio.Protocol):
     def _new_request(self, method: bytes) -> tuple[Request | None, int]:
         """What the head says, and how long a body it announces; no request where it is refused."""
         version = self._parser.get_http_version()
-        hosts = length = 0
-        expects = False
+        headers = self._headers
+        fields = {name.lower(): value for name, value in headers}
+        coding = fields.get(b"transfer-encoding")
         trouble = None
-        for name, value in self._headers:
-            match len(name):
-                case 4 if name.lower() == b"host":
-                    hosts += 1
-                case 14 if name.lower() == b"content-length":
-                    length = int(value)  # digits: the parser sees to that
-                case 17 if name.lower() == b"transfer-encoding":
-                    if value.strip().lower() != b"chunked" or version == "1.0":
-                        trouble = "a transfer coding other than chunked, or one in HTTP/1.0"
-                case 6 if name.lower() == b"expect":
-                    expects = value.strip().lower() == b"100-continue"
         if version not in {"1.1", "1.0"}:
             trouble = "a version other than HTTP/1.1 and 1.0"
-        elif hosts > 1 or (not hosts and version == "1.1"):
-            trouble = "no Host header, or several"
         elif method == b"CONNECT" or not self._target.startswith(b"/"):
             trouble = "a target that is no path; this is a gateway to replicas, not a proxy"
+        elif b"host" not in fields and version == "1.1":
+            trouble = "no Host header"
+        elif len(fields) != len(headers) and _hosts(headers) > 1:
+            trouble = "several Host headers"
+        elif coding is not None and (coding.strip().lower() != b"chunked" or version == "1.0"):
+            trouble = "a transfer coding other than chunked, or one in HTTP/1.0"
         if trouble is not None:
-            message = f"the request has {trouble}; send it without"
+            message = f"the request has {trouble}; send it in plain HTTP/1.1"
             self._refuse(HTTPStatus.BAD_REQUEST, message, "bad_request_head")
             return None, 0
         request = Request(
             method=method,
             target=self._target,
-            headers=self._headers,
+            headers=headers,
+            fields=fields,
             keep_alive=self._parser.should_keep_alive(),
             old=version == "1.0",
-            expects=expects and version == "1.1",
+            expects=version == "1.1" and fields.get(b"expect", b"").lower() == b"100-continue",
         )
-        return request, length
+        # Digits: the parser sees to that.
+        return request, int(fields.get(b"content-length", b"0"))
+
+    def _head_size(self) -> int:
+        return len(self._target) + sum(len(n) + len(v) + 4 for n, v in self._headers)
 
     def _enqueue(self, request: Request) -> None:
         if self._current is None:
@@ -470,6 +475,7 @@ class ClientConnection(asyncio.Protocol):
             method=b"",
             target=self._target,
             headers=(),
+            fields={},
             keep_alive=False,
             old=False,
             refusal=refusal,
@@ -501,3 +507,7 @@ class ClientConnection(asyncio.Protocol):
             self._wait(_LINGER_S)
         else:
             transport.close()
+
+
+def _hosts(headers: Sequence[tuple[bytes, bytes]]) -> int:
+    return sum(name.lower() == b"host" for name, _ in headers)

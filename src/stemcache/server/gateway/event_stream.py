@@ -9,6 +9,7 @@ clean error when its replica dies, and nothing depends on how reads are cut.
 """
 
 import re
+from collections.abc import Mapping
 
 import msgspec
 
@@ -19,6 +20,7 @@ from stemcache.wire.usage_stream import StreamUsage
 
 __all__ = ["EventStream"]
 
+_DECODER = msgspec.json.Decoder()
 _MOST_BYTES = 2**20
 """Of one event; a larger one passes as it comes, and is not looked into."""
 _LAST_BYTES = 64
@@ -35,11 +37,12 @@ _DONE = (b"data: [DONE]", b'"type":"message_stop"}', b'"type": "message_stop"}')
 class EventStream:
     """One answer's. `feed` costs well below a microsecond where no usage is in what came."""
 
-    __slots__ = ("_held", "_last", "_strip", "_through", "_timings", "_usage")
+    __slots__ = ("_alone", "_held", "_last", "_merged", "_strip", "_through", "_timings")
 
     def __init__(self, *, strip_usage: bool) -> None:
         self._strip = strip_usage
-        self._usage: StreamUsage | None = None
+        self._alone: Mapping[str, object] | None = None
+        self._merged: StreamUsage | None = None
         self._timings: object = None
         self._held = b""
         self._through = False
@@ -47,7 +50,7 @@ class EventStream:
 
     def usage(self) -> AnswerUsage | None:
         """What was reported so far; None where nothing was."""
-        reported = None if self._usage is None else self._usage.reported
+        reported = self._alone if self._merged is None else self._merged.reported
         return usage_of(reported, timings=self._timings)
 
     @property
@@ -103,15 +106,24 @@ class EventStream:
         passed.append(data[start:])
         return b"".join(passed)
 
+    def _add(self, decoded: dict[str, object]) -> None:
+        self._timings = decoded.get("timings", self._timings)
+        if self._merged is None:
+            usage = decoded.get("usage")
+            if self._alone is None and isinstance(usage, dict):
+                self._alone = usage  # most streams say it once
+                return
+            self._merged = StreamUsage()
+            if self._alone is not None:
+                self._merged.add({"usage": self._alone})
+        self._merged.add(decoded)
+
     def _event(self, event: bytes) -> bytes:
         """The event as it is passed on, maybe not at all."""
         if _OBJECT.search(event) is not None:
             decoded = _decoded(event)
             if decoded is not None:
-                if self._usage is None:
-                    self._usage = StreamUsage()
-                self._usage.add(decoded)
-                self._timings = decoded.get("timings", self._timings)
+                self._add(decoded)
                 if self._strip and decoded.get("choices") == [] and decoded.get("usage"):
                     return b""
         if self._strip and _NULL.search(event) is not None:
@@ -134,8 +146,11 @@ def _without_null(event: bytes) -> bytes:
 
 def _decoded(event: bytes) -> dict[str, object] | None:
     try:
-        data = b"".join(sse_data(event))
-        decoded = msgspec.json.decode(data)
+        line = event.strip()
+        if not line.startswith(b"data:") or b"\n" in line or b"\r" in line:
+            decoded = _DECODER.decode(b"\n".join(sse_data(event)))
+        else:
+            decoded = _DECODER.decode(line[5:])
     except (SseError, msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return None
     return decoded if isinstance(decoded, dict) else None

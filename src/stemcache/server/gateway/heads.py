@@ -29,7 +29,7 @@ _NEVER = frozenset(
     }
 )
 _CREDENTIALS = frozenset({b"authorization", b"x-api-key", b"api-key"})
-_PLAIN = {
+_WITHOUT = {
     (credential, prompt): _NEVER
     | (_CREDENTIALS if credential else frozenset())
     | (frozenset({b"accept-encoding"}) if prompt else frozenset())
@@ -58,7 +58,7 @@ def request_head(
 
     `body_bytes`: None for a request that had no body. `credential`: the replica's own.
     """
-    without = _PLAIN[credential is not None or drop_credentials, is_prompt]
+    without = _WITHOUT[credential is not None or drop_credentials, is_prompt]
     lines = [b"%b %b HTTP/1.1\r\nHost: %b" % (method, target, authority)]
     lines += through(headers, without)
     if body_bytes is not None:

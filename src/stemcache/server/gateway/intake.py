@@ -89,5 +89,5 @@ def take(request: Request, gateway: Gateway) -> Intake | Refusal | Page:
 
 
 def _is_coded(request: Request) -> bool:
-    coding = request.header(b"content-encoding")
-    return coding is not None and coding.strip().lower() not in {b"", b"identity"}
+    coding = request.fields.get(b"content-encoding", b"")
+    return coding.strip().lower() not in {b"", b"identity"}

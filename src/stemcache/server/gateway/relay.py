@@ -12,7 +12,6 @@ breaks off ends in an error event, and any other answer with the connection.
 """
 
 import asyncio
-from enum import StrEnum
 from http import HTTPStatus
 from typing import Protocol
 
@@ -33,6 +32,8 @@ __all__ = ["ClientSide", "Relay"]
 
 _RETRY_AFTER_S = 1
 _WITH_BODY = frozenset({b"POST", b"PUT", b"PATCH"})
+_ERRORS = 400
+"""Statuses from here on are no answer to a prompt."""
 _BLAMED = frozenset({502, 503, 504})
 """Statuses that say that the server is unwell. A 500 is the request's as often as the server's, and
 who sends such requests must not be able to close the whole fleet."""
@@ -67,12 +68,12 @@ class ClientSide(Protocol):
         ...
 
 
-class _Phase(StrEnum):
-    CONNECTING = "connecting"
-    WAITING = "waiting"
-    """For the first part of the answer's body."""
-    ANSWERING = "answering"
-    ENDED = "ended"
+# Plain numbers: a member of an enumeration costs a call each time it is named.
+_CONNECTING = 0
+_WAITING = 1
+"""For the first part of the answer's body."""
+_ANSWERING = 2
+_ENDED = 3
 
 
 class Relay:
@@ -113,7 +114,7 @@ class Relay:
         self._request = request
         self._intake = intake
         self._body: bytes = intake.body
-        self._phase = _Phase.CONNECTING
+        self._phase = _CONNECTING
         self._upstream: Upstream | None = None
         self._connecting: asyncio.Task[None] | None = None
         self._line: Line | None = None
@@ -122,7 +123,7 @@ class Relay:
         self._exclude: frozenset[int] = frozenset()
         self._attempts = 0
         self._fresh = False
-        self._id = request_id(request.header(b"x-request-id"), gateway.rng.getrandbits(128))
+        self._id = request_id(request.fields.get(b"x-request-id"), gateway.rng.getrandbits(128))
         self._status = 0
         self._reason = b""
         self._headers: list[tuple[bytes, bytes]] | None = None
@@ -152,7 +153,7 @@ class Relay:
 
     def client_left(self) -> None:
         """Stop at once, at the replica too."""
-        if self._phase is _Phase.ENDED:
+        if self._phase == _ENDED:
             return
         self._gateway.counters.client_left += 1
         self._stop("client-left")
@@ -164,7 +165,7 @@ class Relay:
 
     def late(self) -> None:
         """No progress until the deadline."""
-        if self._phase is _Phase.CONNECTING:
+        if self._phase == _CONNECTING:
             return  # that has a limit of its own
         if self._upstream is not None:
             self._upstream.abort()
@@ -229,7 +230,7 @@ class Relay:
     def failed(self, kind: str, detail: str) -> None:
         """The connection is lost: try elsewhere, or end what has begun."""
         upstream, self._upstream = self._upstream, None
-        if self._phase is _Phase.ANSWERING:
+        if self._phase == _ANSWERING:
             self._break_off(kind, detail)
             return
         if kind == "no-answer" and upstream is not None and upstream.reused and not self._fresh:
@@ -259,7 +260,7 @@ class Relay:
             self._connect(line)
 
     def _connect(self, line: Line) -> None:
-        self._phase = _Phase.CONNECTING
+        self._phase = _CONNECTING
         self._connecting = asyncio.get_running_loop().create_task(self._connected(line))
 
     async def _connected(self, line: Line) -> None:
@@ -279,7 +280,7 @@ class Relay:
         request, decision = self._request, self._decision
         assert decision is not None, "a seat was chosen"
         self._upstream = upstream
-        self._phase = _Phase.WAITING
+        self._phase = _WAITING
         self._client.deadline_s = now_s + self._gateway.settings.limits.first_byte_s
         body = self._body
         head = request_head(
@@ -349,7 +350,7 @@ class Relay:
                 kind = value.lower()
             elif length == 16 and name.lower() == b"content-encoding":
                 plain = value.strip().lower() == b"identity"
-        if plain and self._intake.prompt.api is not None and status < HTTPStatus.BAD_REQUEST:
+        if plain and self._intake.prompt.api is not None and status < _ERRORS:
             if kind.startswith(b"text/event-stream"):
                 self._events = EventStream(strip_usage=self._intake.strip_usage)
                 sized = sized and not self._intake.strip_usage
@@ -369,7 +370,7 @@ class Relay:
         assert headers is not None, "the head has come"
         decision = self._decision
         assert decision is not None, "somebody answers"
-        self._phase = _Phase.ANSWERING
+        self._phase = _ANSWERING
         self._body = b""
         self._gateway.release(self._request)
         shown = self._gateway.settings.decision_header
@@ -387,14 +388,14 @@ class Relay:
         if self._events is not None and data.startswith(b":") and b"data:" not in data:
             return  # a comment to keep the connection alive
         self._first_told = True
-        if self._flight is not None and self._status < HTTPStatus.BAD_REQUEST:
+        if self._flight is not None and self._status < _ERRORS:
             self._gateway.router.first(self._flight, now_s=now_s)
 
     def _complete(self, now_s: float) -> None:
         self._end()
         flight, self._flight = self._flight, None
         if flight is not None:
-            if self._status < HTTPStatus.BAD_REQUEST:
+            if self._status < _ERRORS:
                 self._gateway.router.done(flight, self._usage(), now_s=now_s)
             else:
                 blame = self._status in _BLAMED
@@ -474,9 +475,9 @@ class Relay:
         self._end()
 
     def _end(self) -> None:
-        if self._phase is _Phase.ENDED:
+        if self._phase == _ENDED:
             return
-        self._phase = _Phase.ENDED
+        self._phase = _ENDED
         self._body = b""
         self._gateway.release(self._request)
         self._gateway.in_flight -= 1

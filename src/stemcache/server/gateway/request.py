@@ -1,6 +1,6 @@
 """One client's request, read whole."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from stemcache.server.gateway.refusals import Refusal
@@ -16,6 +16,8 @@ class Request:
     target: bytes
     """Path and query."""
     headers: Sequence[tuple[bytes, bytes]]
+    fields: Mapping[bytes, bytes]
+    """The headers by their names in lower case; of equal names the last."""
     keep_alive: bool
     old: bool
     """HTTP/1.0, which knows no chunks."""
@@ -26,11 +28,3 @@ class Request:
     """Counted in the gateway's buffered bytes."""
     refusal: Refusal | None = None
     """Why it is not relayed; the connection is closed after it."""
-
-    def header(self, name: bytes) -> bytes | None:
-        """The first of this name, which is in lower case; O(headers)."""
-        length = len(name)
-        for found, value in self.headers:
-            if len(found) == length and found.lower() == name:
-                return value
-        return None

@@ -11,7 +11,6 @@
 What is not said is None. Answers in a content coding are not read.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -23,6 +22,7 @@ __all__ = ["JsonUsage", "usage_of"]
 _MOST_BYTES = 4 * 2**20
 """Of a JSON answer; the usage of a larger one is unknown."""
 _MOST_TOKENS = 2**40
+_NOTHING = AnswerUsage()
 
 
 class _Answer(msgspec.Struct):
@@ -69,14 +69,14 @@ def usage_of(
     usage: object, *, timings: object = None, meta_info: object = None
 ) -> AnswerUsage | None:
     """The counts in a usage object of any of the shapes; None where there is no count."""
-    found = _of_usage(usage) if isinstance(usage, Mapping) else AnswerUsage()
-    if isinstance(meta_info, Mapping) and found.prompt_tokens is None:
+    found = _of_usage(usage) if isinstance(usage, dict) else _NOTHING
+    if isinstance(meta_info, dict) and found.prompt_tokens is None:
         found = AnswerUsage(
             _count(meta_info.get("prompt_tokens")),
             _count(meta_info.get("cached_tokens")),
             _count(meta_info.get("completion_tokens")),
         )
-    if isinstance(timings, Mapping) and found.cached_tokens is None:
+    if isinstance(timings, dict) and found.cached_tokens is None:
         cached, computed = _count(timings.get("cache_n")), _count(timings.get("prompt_n"))
         if cached is not None and computed is not None:
             prompt = found.prompt_tokens
@@ -86,10 +86,10 @@ def usage_of(
                 cached,
                 _count(timings.get("predicted_n")) if output is None else output,
             )
-    return None if found == AnswerUsage() else found
+    return None if found == _NOTHING else found
 
 
-def _of_usage(usage: Mapping[str, Any]) -> AnswerUsage:
+def _of_usage(usage: dict[str, Any]) -> AnswerUsage:
     prompt = _count(usage.get("prompt_tokens"))
     if prompt is not None:
         return AnswerUsage(
@@ -108,7 +108,7 @@ def _of_usage(usage: Mapping[str, Any]) -> AnswerUsage:
 
 
 def _cached(details: object) -> int | None:
-    return _count(details.get("cached_tokens")) if isinstance(details, Mapping) else None
+    return _count(details.get("cached_tokens")) if isinstance(details, dict) else None
 
 
 def _count(value: object) -> int | None:
