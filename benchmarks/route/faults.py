@@ -1,8 +1,5 @@
 """Workers that die or are restarted under load, and streams that only wait."""
 
-import json
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -10,26 +7,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from benchmarks.route.measure import Setup, figures
-from benchmarks.route.processes import ROOT, Fleet
+from benchmarks.route.measure import Load, Setup, figures
+from benchmarks.route.processes import Fleet
 from benchmarks.route.routers import Kind, Running
 
 __all__ = ["idle", "kill", "rolling"]
 
 COSTS = {"capacity_blocks": 800, "block_s": 0.002}
-
-
-def _begin(job: dict[str, Any]) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.route.load", json.dumps(job)],
-        stdout=subprocess.PIPE,
-        cwd=ROOT,
-    )
-
-
-def _end(load: "subprocess.Popen[bytes]") -> Any:
-    output, _ = load.communicate(timeout=300)
-    return json.loads(output.splitlines()[-1])
 
 
 def kill(kind: Kind, seed: int, *, midstream: bool, log: Path | None = None) -> Any:
@@ -44,7 +28,7 @@ def kill(kind: Kind, seed: int, *, midstream: bool, log: Path | None = None) -> 
     with ExitStack() as stack:
         fleet = stack.enter_context(Fleet(setup.fleet(kind), apart=True))
         gateway = stack.enter_context(Running(kind, fleet, log))
-        load = _begin(setup.job(kind, [gateway.url]))
+        load = Load(setup.job(kind, [gateway.url]))
         deadline_s = time.monotonic() + 20
         while time.monotonic() < deadline_s:
             counts = fleet.counts()[1]
@@ -52,7 +36,7 @@ def kill(kind: Kind, seed: int, *, midstream: bool, log: Path | None = None) -> 
                 break
             time.sleep(0.05)
         fleet.kill(1)
-        report = _end(load)
+        report = load.end()
         found = figures(report, fleet.counts()[1])
     slowest = max(shot[2] - shot[0] for shot in report["shots"])
     return {**found, "slowest_s": round(slowest, 3)}
@@ -85,7 +69,7 @@ def rolling(kind: Kind, seed: int, *, stream: bool = False, log: Path | None = N
                     )
                 )
 
-        load = _begin(setup.job(kind, [gateway.url]))
+        load = Load(setup.job(kind, [gateway.url]))
         watcher = threading.Thread(target=watch)
         watcher.start()
         time.sleep(5.0)
@@ -94,7 +78,7 @@ def rolling(kind: Kind, seed: int, *, stream: bool = False, log: Path | None = N
             fleet.restart(worker, 0.5)
             time.sleep(1.0)
         marks.append(time.monotonic())
-        report = _end(load)
+        report = load.end()
         over.set()
         watcher.join()
         found = figures(report, fleet.counts()[1])
@@ -146,9 +130,9 @@ def idle(kind: Kind, streams: int = 8_000, log: Path | None = None) -> Any:
         gateway = stack.enter_context(Running(kind, fleet, log))
         time.sleep(1.0)
         before = gateway.rss_bytes()
-        load = _begin(setup.job(kind, [gateway.url], hold_s=1.0))
-        assert load.stdout is not None, "piped"
-        load.stdout.readline()
+        load = Load(setup.job(kind, [gateway.url], hold_s=1.0))
+        assert load.process.stdout is not None, "piped"
+        load.process.stdout.readline()
         time.sleep(1.0)
         _, counts = fleet.counts()
         held = sum(each["running"] for each in counts)
@@ -157,7 +141,7 @@ def idle(kind: Kind, streams: int = 8_000, log: Path | None = None) -> Any:
         time.sleep(3.0)
         used_s = gateway.cpu_s() - used_s
         fleet.tell("/release")
-        report = _end(load)
+        report = load.end()
         time.sleep(2.0)
         after = gateway.rss_bytes()
     return {

@@ -1,6 +1,6 @@
 """The load: its own process, raw HTTP over connections that are kept, and what came back.
 
-    python -m benchmarks.route.load JOB      JOB is JSON, see `Job`; the result goes to stdout
+    python -m benchmarks.route.load JOB FILE      JOB is JSON, see `Job`; the result goes to FILE
 
 Closed loop: `concurrency` requests are always under way. Open loop: each is sent when it is due,
 whatever became of those before it, and timed from when it was due.
@@ -278,11 +278,11 @@ async def hold(pool: Pool, prompts: Iterator[Prompt]) -> None:
 
 
 def main() -> None:
-    """Do the job that the one argument names."""
+    """Do the job that the arguments name."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     job = msgspec.json.decode(sys.argv[1], type=Job)
-    sys.stdout.buffer.write(msgspec.json.encode(uvloop.run(run(job))) + b"\n")
+    Path(sys.argv[2]).write_bytes(msgspec.json.encode(uvloop.run(run(job))))
 
 
 if __name__ == "__main__":

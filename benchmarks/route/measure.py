@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from benchmarks.route.cache import BLOCK_CHARACTERS, BlockCache
 from benchmarks.route.processes import ROOT, Fleet
 from benchmarks.route.routers import Kind, Running
 
-__all__ = ["Setup", "figures", "measure", "one_cache", "send"]
+__all__ = ["Load", "Setup", "figures", "measure", "one_cache"]
 
 Figures = dict[str, Any]
 
@@ -59,15 +60,29 @@ class Setup:
         }
 
 
-def send(job: dict[str, Any]) -> Any:
-    """Have a load process do a job; what it reports."""
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.route.load", json.dumps(job)],
-        stdout=subprocess.PIPE,
-        cwd=ROOT,
-        check=True,
-    )
-    return json.loads(done.stdout.splitlines()[-1])
+class Load:
+    """A load process that has been begun; `end` waits for it and gives its report."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="route-load-")
+        self._file = Path(self._folder.name) / "report.json"
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.route.load", json.dumps(job), str(self._file)],
+            stdout=subprocess.PIPE,
+            cwd=ROOT,
+        )
+
+    def end(self, limit_s: float = 600.0) -> Any:
+        """What it reports; RuntimeError where it fails or takes longer."""
+        try:
+            code = self.process.wait(limit_s)
+            if code != 0:
+                raise RuntimeError(f"the load ended with {code}")
+            return json.loads(self._file.read_bytes())
+        finally:
+            self.process.kill()
+            self.process.wait()
+            self._folder.cleanup()
 
 
 def measure(setup: Setup, kind: Kind, log: Path | None = None) -> Figures:
@@ -81,7 +96,7 @@ def measure(setup: Setup, kind: Kind, log: Path | None = None) -> Figures:
         fleet.tell("/reset")
         before_s, _ = fleet.counts()
         used_s = sum(each.cpu_s() for each in gateways)
-        report = send(setup.job(kind, [each.url for each in gateways]))
+        report = Load(setup.job(kind, [each.url for each in gateways])).end()
         used_s = sum(each.cpu_s() for each in gateways) - used_s
         after_s, counts = fleet.counts()
         rss = sum(each.rss_bytes() for each in gateways)
@@ -98,7 +113,7 @@ def measure(setup: Setup, kind: Kind, log: Path | None = None) -> Figures:
 def figures(report: Any, counts: Sequence[dict[str, Any]]) -> Figures:
     """What a load process and the workers' counts say together."""
     shots = report["shots"]
-    outcomes = Counter(shot[4] for shot in shots)
+    outcomes = Counter(f"status {shot[3]}" if shot[4] == "status" else shot[4] for shot in shots)
     good = [shot for shot in shots if shot[4] == "ok"]
     ttft = np.array([shot[1] - shot[0] for shot in good] or [np.nan])
     total = np.array([shot[2] - shot[0] for shot in good] or [np.nan])

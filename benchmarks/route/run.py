@@ -90,7 +90,7 @@ def of_scenario(scenario: Scenario, every: list[Kind], asked: argparse.Namespace
             "gateways": setup.gateways,
             "plan": {name: value for name, value in setup.plan.items() if name != "path"},
         },
-        **scenario.more(),
+        **scenario.more(setup),
         "entries": rounds(
             chosen,
             repeats,

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.route.cache import BLOCK_CHARACTERS, chain
 from benchmarks.route.measure import Setup, one_cache
-from benchmarks.route.plans import TracePlan
+from benchmarks.route.plans import TracePlan, hot, zipf
 from benchmarks.route.traces import conversation, sessions
 
 __all__ = ["AWARE", "EVERYBODY", "TURNS", "Scenario", "scenarios"]
@@ -26,20 +27,6 @@ AWARE = (
     "stemcache prefix-hash",
 )
 TURNS = ("sglang-router round_robin", "smg round_robin", "vllm-router round_robin")
-
-
-@dataclass(frozen=True, slots=True)
-class Scenario:
-    """One question, put to every gateway with the same seeds."""
-
-    name: str
-    what: str
-    """For the table."""
-    setup: Callable[[int], Setup]
-    kinds: tuple[str, ...]
-    repeats: int
-    more: Callable[[], dict[str, Any]] = dict
-    """Figures that need no gateway."""
 
 
 def _zipf(seed: int, *, stream: bool, count: int, gateways: int = 1) -> Setup:
@@ -72,6 +59,36 @@ def _hot(seed: int, *, stream: bool) -> Setup:
     )
 
 
+def _alone(setup: Setup) -> dict[str, Any]:
+    """What one cache of all workers' size would find, one of one worker's, and one without end."""
+    plan = {name: value for name, value in setup.plan.items() if name != "kind"}
+    make = hot if setup.plan["kind"] == "hot" else zipf
+    texts = [prompt.text for prompt in make(**plan)]
+    keys = [chain(text) for text in texts]
+    whole = sum(map(len, keys)) * BLOCK_CHARACTERS / sum(map(len, texts))
+    capacity = setup.costs["capacity_blocks"]
+    return {
+        "prompts": len(texts),
+        "one_cache": round(whole * one_cache(keys, setup.workers * capacity), 4),
+        "one_worker": round(whole * one_cache(keys, capacity), 4),
+        "ideal": round(whole * one_cache(keys, 1 << 60), 4),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One question, put to every gateway with the same seeds."""
+
+    name: str
+    what: str
+    """For the table."""
+    setup: Callable[[int], Setup]
+    kinds: tuple[str, ...]
+    repeats: int
+    more: Callable[[Setup], dict[str, Any]] = _alone
+    """Figures that need no gateway."""
+
+
 class Traces:
     """The two trace scenarios; their plans are made once, in `folder`."""
 
@@ -88,11 +105,11 @@ class Traces:
         """Four hours of 200 coding sessions in 48 s."""
         return self._setup(self._sessions(), speed=300.0)
 
-    def conversation_more(self) -> dict[str, Any]:
+    def conversation_more(self, _setup: Setup) -> dict[str, Any]:
         """What one cache of all workers' size finds."""
         return self._one_cache(self._conversation())
 
-    def sessions_more(self) -> dict[str, Any]:
+    def sessions_more(self, _setup: Setup) -> dict[str, Any]:
         """The same."""
         return self._one_cache(self._sessions())
 
@@ -113,9 +130,10 @@ class Traces:
         plan = TracePlan.load(path)
         every = [plan.blocks(n) for n in range(min(len(plan), self._count or len(plan)))]
         return {
-            "requests": len(every),
+            "prompts": len(every),
             "one_cache": round(one_cache(every, 8 * 3_750), 4),
             "one_worker": round(one_cache(every, 3_750), 4),
+            "ideal": round(one_cache(every, 1 << 60), 4),
         }
 
     def _conversation(self) -> Path:

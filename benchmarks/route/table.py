@@ -29,6 +29,8 @@ def tables(report: Entry) -> dict[str, str]:
     for name, found in report["scenarios"].items():
         if name == "overhead":
             made[name] = _overhead(found)
+        elif name == "two-gateways":
+            made[name] = _two(found, report["scenarios"].get("zipf", {"entries": []}))
         else:
             made[name] = _rows(
                 ["gateway", *(head for head, _ in COLUMNS[name])], _lines(name, found)
@@ -47,6 +49,14 @@ def _lines(name: str, found: Entry) -> list[list[str]]:
         [entry["label"], *(_cell(show_of, entry) for _, show_of in COLUMNS[name])]
         for entry in found["entries"]
     ]
+
+
+def _two(found: Entry, alone: Entry) -> str:
+    """Two gateways, with the hit rate of one beside theirs."""
+    one = {entry["label"]: _cell(HIT[1], entry) for entry in alone["entries"]}
+    heads = ["gateway", "hit rate of one", *(head for head, _ in COLUMNS["two-gateways"])]
+    lines = [[label, one.get(label, ""), *rest] for label, *rest in _lines("two-gateways", found)]
+    return _rows(heads, lines)
 
 
 def _cell(show_of: Callable[[Entry], str], entry: Entry) -> str:
@@ -126,7 +136,8 @@ COLUMNS["rolling-stream"] = COLUMNS["rolling"]
 
 def _outcome(entry: Entry, *kinds: str) -> str:
     return " / ".join(
-        str(sum(run["failed"].get(kind, 0) for kind in kinds)) for run in entry["runs"]
+        str(sum(n for kind, n in run["failed"].items() if kind.startswith(kinds)))
+        for run in entry["runs"]
     )
 
 
@@ -167,8 +178,9 @@ def _machine(found: Entry, versions: dict[str, str]) -> str:
         cores
     )
     alone = (
-        f" One cache of all workers' size finds {found['one_cache']:.3f}, one worker's "
-        f"{found['one_worker']:.3f} ({found['requests']:,} requests)."
+        f" Of {found['prompts']:,} requests one cache of all workers' size finds "
+        f"{found['one_cache']:.3f}, one worker's {found['one_worker']:.3f}, one without end "
+        f"{found['ideal']:.3f}."
         if "one_cache" in found
         else ""
     )
