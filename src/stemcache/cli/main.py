@@ -25,6 +25,7 @@ _COMMANDS = {
     "model": "stemcache.cli.model",
     "record": "stemcache.cli.record",
     "replay": "stemcache.cli.replay",
+    "route": "stemcache.cli.route",
     "rule": "stemcache.cli.rule",
     "serve": "stemcache.cli.serve",
     "simulate": "stemcache.cli.simulate",

@@ -62,8 +62,9 @@ def read_configuration(
     """
     table = Table(_decoded(text, name), name)
     secrets = Secrets(environ, read_file, PurePath(name).parent)
-    redis, agree, gateways = _agree(table.table("agree"), secrets)
+    redis, agree, gateways, fleet = _agree(table.table("agree"), secrets)
     settings = _settings(table, secrets, policies)
+    ca_file = table.text("ca_file")
     configuration = Configuration(
         settings=replace(settings, agree=agree, gateways=gateways),
         listen=_listen(table.table("listen"), PurePath(name).parent),
@@ -71,6 +72,8 @@ def read_configuration(
         admin=_admin(table.table("admin"), secrets),
         local=_local(table.table("local")),
         redis=redis,
+        fleet=fleet,
+        ca_file=None if ca_file is None else str(PurePath(name).parent / ca_file),
     )
     table.done()
     return configuration
@@ -210,12 +213,13 @@ def _api_keys(table: Table, secrets: Secrets) -> tuple[ApiKey, ...]:
     return tuple(found.values())
 
 
-def _agree(table: Table | None, secrets: Secrets) -> tuple[str | None, Agree, int]:
+def _agree(table: Table | None, secrets: Secrets) -> tuple[str | None, Agree, int, str]:
     if table is None:
-        return None, Agree.ALONE, 1
+        return None, Agree.ALONE, 1, "default"
     how = table.choice("how", _AGREES)
     gateways = _whole(table, "gateways", least=1, most=10_000)
     redis = secrets.one(table, "redis")
+    fleet = table.text("fleet") or "default"
     table.done()
     agree = Agree(how) if how is not None else (Agree.ALONE if redis is None else Agree.REDIS)
     if (agree is Agree.REDIS) != (redis is not None):
@@ -223,7 +227,7 @@ def _agree(table: Table | None, secrets: Secrets) -> tuple[str | None, Agree, in
             f"{table.where} says how = {str(agree)!r} and {'no' if redis is None else 'a'} redis; "
             "give both how = 'redis' and the URL, or neither"
         )
-    return redis, agree, gateways or 1
+    return redis, agree, gateways or 1, fleet
 
 
 def _listen(table: Table | None, directory: PurePath) -> Listen:

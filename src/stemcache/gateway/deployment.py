@@ -138,3 +138,7 @@ class Configuration:
     local: LocalReplicas = LocalReplicas()
     redis: str | None = field(default=None, repr=False)
     """URL; it may hold a password."""
+    fleet: str = "default"
+    """What gateways that share a Redis and the same replicas call themselves."""
+    ca_file: str | None = None
+    """Certificates to trust of replicas, beside the system's. Not changed by a reload."""

@@ -1,6 +1,6 @@
 """What a gateway is told to do, whether by flags or by a file."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from stemcache.gateway.replica import ReplicaSpec
@@ -96,7 +96,7 @@ class GatewaySettings:
     """Of replicas that do not say; None: learned from what they report."""
     api_keys: tuple[ApiKey, ...] = ()
     """None: everybody may ask, and nobody's salt is set."""
-    salt_secret: str | None = None
+    salt_secret: str | None = field(default=None, repr=False)
     """Mixed into tenants' salts, the same in all gateways; None: the tenants' names alone. Never
     shown or logged."""
     trust_client_salt: bool = False

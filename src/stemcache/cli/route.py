@@ -1,0 +1,262 @@
+"""`stemcache route`: a gateway that sends each request to where its prefix is."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path, PurePath
+from random import Random
+from typing import Any, get_args
+
+import click
+import uvloop
+from rich.console import Console
+
+from stemcache.cli.route_explain import explain
+from stemcache.cli.route_flags import Flags, lay_over
+from stemcache.cli.route_screen import show_gateway
+from stemcache.cli.sizes import SIZE
+from stemcache.clock import MonotonicClock
+from stemcache.errors import UsageError
+from stemcache.gateway.configuration import read_configuration
+from stemcache.gateway.deployment import Configuration
+from stemcache.gateway.secrets import read_key_lines
+from stemcache.gateway.settings import Agree
+from stemcache.policy.route import NAMES
+from stemcache.record.proxy.run import bind
+from stemcache.server.gateway.assembly import check_events
+from stemcache.server.gateway.reload import read_text
+from stemcache.server.gateway.run import ConfigFile, run_gateway
+from stemcache.server.gateway.tls import tls_to_clients, tls_to_replicas
+from stemcache.server.logs import LogFormat, LogLevel, make_logger
+from stemcache.text.memo import PromptTokenizer
+
+__all__ = ["route"]
+
+_FILE = click.Path(dir_okay=False)
+
+
+@click.group(invoke_without_command=True)
+@click.option(
+    "--replica",
+    "replicas",
+    multiple=True,
+    metavar="[NAME=]URL",
+    help="A server of vLLM, SGLang, llama.cpp or stemcache. May be given several times.",
+)
+@click.option("--config", type=_FILE, help="TOML file; read again when it changes. Flags win.")
+@click.option(
+    "--local",
+    type=click.IntRange(0, 64),
+    metavar="N",
+    help="Start so many replicas of `stemcache serve` too.",
+)
+@click.option("--model", help="What --local replicas serve.  [default: toy, which has no weights]")
+@click.option(
+    "--dns", multiple=True, metavar="HOST:PORT", help="Every address of HOST is a replica."
+)
+@click.option(
+    "--kubernetes",
+    multiple=True,
+    metavar="[NS/]SERVICE[:PORT]",
+    help="Every ready endpoint of a Kubernetes service is a replica.",
+)
+@click.option(
+    "--kubernetes-api", metavar="URL", help="The API server.  [default: as a pod finds it]"
+)
+@click.option(
+    "--policy",
+    type=click.Choice(NAMES),
+    help="How to choose.  [default: auto, the least predicted time to first token]",
+)
+@click.option(
+    "--tokenizer",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Directory of the model's tokenizer.json: keys exact to the token. Needed for --events.",
+)
+@click.option(
+    "--events",
+    multiple=True,
+    metavar="PORT|NAME=ENDPOINT",
+    help="Where replicas publish KV events: a port on each, or one replica's tcp://host:port.",
+)
+@click.option(
+    "--events-replay",
+    multiple=True,
+    metavar="PORT|NAME=ENDPOINT",
+    help="Where they send past events again.",
+)
+@click.option(
+    "--agree",
+    type=click.Choice([str(way) for way in Agree]),
+    help="How several gateways come to the same choice.  [default: alone]",
+)
+@click.option(
+    "--gateways",
+    type=click.IntRange(1, 10_000),
+    metavar="N",
+    help="How many gateways share the replicas.  [default: 1]",
+)
+@click.option(
+    "--redis",
+    envvar="STEMCACHE_REDIS",
+    show_envvar=True,
+    metavar="URL",
+    help="Through which gateways tell each other, such as redis://host:6379/0.",
+)
+@click.option("--host", help="Address to listen on.  [default: 127.0.0.1]")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help="Port to listen on; 0 takes any free one.  [default: 8080]",
+)
+@click.option("--tls-cert", type=_FILE, help="Certificates to show to clients, PEM.")
+@click.option("--tls-key", type=_FILE, help="The key of --tls-cert, PEM, without a passphrase.")
+@click.option("--ca-file", type=_FILE, help="Certificates to trust of replicas, PEM.")
+@click.option(
+    "--api-key-file",
+    type=_FILE,
+    help="Clients' keys, a line each: KEY TENANT [may-salt]. Each tenant has a cache of its own.",
+)
+@click.option(
+    "--admin-key-file", type=_FILE, help="Keys for /v1/fleet, drain, explain and /metrics."
+)
+@click.option("--open-metrics", is_flag=True, default=None, help="/metrics needs no key.")
+@click.option(
+    "--kv-tokens",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Tokens that a replica's cache holds, of those that do not say.",
+)
+@click.option(
+    "--mirror-memory", type=SIZE, help="For what replicas are believed to hold.  [default: 256MiB]"
+)
+@click.option("--max-body", type=SIZE, help="Largest request body.  [default: 32MiB]")
+@click.option(
+    "--per-replica",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Most requests in flight at one replica.  [default: no bound]",
+)
+@click.option(
+    "--grace",
+    type=click.FloatRange(0, 86_400),
+    help="Seconds that running answers may take to finish after SIGTERM.  [default: 30]",
+)
+@click.option(
+    "--log-format",
+    default="auto",
+    show_default=True,
+    type=click.Choice(get_args(LogFormat)),
+    help="Logs for humans or as JSON lines; auto looks whether stderr is a terminal.",
+)
+@click.option(
+    "--log-level", default="info", show_default=True, type=click.Choice(get_args(LogLevel))
+)
+@click.pass_context
+def route(
+    ctx: click.Context, /, *, log_format: LogFormat, log_level: LogLevel, **given: Any
+) -> None:
+    """Send each request to the replica that has its prompt cached, and say how often it had.
+
+    \b
+    Examples:
+      stemcache route --replica http://10.0.0.1:8000 --replica http://10.0.0.2:8000
+      stemcache route --local 3                          # three toy replicas, to try it out
+      stemcache route --config route.toml --port 9000
+      stemcache route --replica http://a:8000 --replica http://b:8000 \\
+                      --tokenizer ./Qwen3-8B --events 5557
+      stemcache route explain body.json                  # where would this go, and why?
+
+    A streaming reverse proxy for OpenAI's and Anthropic's endpoints. Every answer says in
+    X-Stemcache-Decision where it came from and why. Pages of its own: /health, /v1/models,
+    /metrics, /v1/fleet. Logs go to stderr. SIGTERM and ^C let running answers finish; a second one
+    does not. SIGHUP reads the file again.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    flags = _flags(given)
+    path = given["config"]
+    text = None if path is None else read_text(Path(path))
+
+    def load(text: str) -> Configuration:
+        written = read_configuration(
+            text, path, environ=os.environ, read_file=_read_secret, policies=NAMES
+        )
+        return lay_over(written, flags)
+
+    configuration = lay_over(Configuration(), flags) if text is None else load(text)
+    settings, listen = configuration.settings, configuration.listen
+    check_events(settings, configuration.sources)
+    tokenizing = None if settings.tokenizer is None else PromptTokenizer(Path(settings.tokenizer))
+    tls = tls_to_replicas(configuration.ca_file)
+    tls_to_clients(listen)  # to complain before anything is started
+    sock = bind(listen.host, listen.port)
+    screen = Console(stderr=True)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(
+            run_gateway(
+                sock,
+                configuration,
+                file=None if text is None else ConfigFile(Path(path), text, load),
+                tls=tls,
+                tokenizing=tokenizing,
+                clock=MonotonicClock(),
+                rng=Random(),  # noqa: S311  # it spreads load, and guards nothing
+                logger=make_logger(log_format, log_level),
+                on_ready=lambda ready: show_gateway(screen, ready),
+            )
+        )
+    sys.exit(0)
+
+
+route.add_command(explain)
+
+
+def _flags(given: Mapping[str, Any]) -> Flags:
+    def put(*names: tuple[str, str]) -> dict[str, Any]:
+        return {field: given[name] for name, field in names if given[name] is not None}
+
+    api_keys = admin_keys = None
+    if (path := given["api_key_file"]) is not None:
+        api_keys = read_key_lines(read_text(Path(path)), path)
+    if (path := given["admin_key_file"]) is not None:
+        admin_keys = tuple(line.strip() for line in read_text(Path(path)).split())
+        if not admin_keys:
+            raise UsageError(f"--admin-key-file {path} holds no key; write one a line")
+    return Flags(
+        replicas=given["replicas"],
+        dns=given["dns"],
+        kubernetes=given["kubernetes"],
+        kubernetes_api=given["kubernetes_api"],
+        local=given["local"],
+        local_model=given["model"],
+        events=given["events"],
+        replay=given["events_replay"],
+        settings=put(
+            ("policy", "policy"),
+            ("tokenizer", "tokenizer"),
+            ("gateways", "gateways"),
+            ("kv_tokens", "default_kv_tokens"),
+            ("mirror_memory", "mirror_bytes"),
+        ),
+        limits=put(("max_body", "body_bytes"), ("per_replica", "per_replica")),
+        listen=put(
+            ("host", "host"),
+            ("port", "port"),
+            ("tls_cert", "tls_cert"),
+            ("tls_key", "tls_key"),
+            ("grace", "grace_s"),
+        ),
+        agree=None if given["agree"] is None else Agree(given["agree"]),
+        redis=given["redis"],
+        ca_file=given["ca_file"],
+        api_keys=api_keys,
+        admin_keys=admin_keys,
+        open_metrics=given["open_metrics"],
+    )
+
+
+def _read_secret(path: PurePath) -> str:
+    return Path(path).read_text(encoding="utf-8")

@@ -1,0 +1,164 @@
+"""A gateway's life: put together, listen, relay, drain, end.
+
+```
+local replicas up ─► listen ─► relay ──SIGTERM, ^C──► draining ──nothing runs, grace over, or a
+                                 │ SIGHUP: the file again         second signal──► parts end ─► exit
+```
+While draining, no connection is taken, `/health` says 503, and running answers may finish.
+"""
+
+import asyncio
+import contextlib
+import gc
+import signal
+import socket
+import ssl
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from structlog.typing import FilteringBoundLogger
+
+from stemcache.clock import Clock
+from stemcache.gateway.deployment import Configuration
+from stemcache.server.gateway.assembly import Assembly
+from stemcache.server.gateway.reload import Reloader
+from stemcache.server.gateway.serve import serve_until
+from stemcache.server.gateway.tls import load_certificate, tls_to_clients
+from stemcache.text.memo import PromptTokenizer
+
+__all__ = ["ConfigFile", "Ready", "run_gateway"]
+
+_FIRST_LOOK_S = 3.0
+"""How long the first checks are waited for, for the screen to say what was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """The file that a configuration came from, to be read again when it changes."""
+
+    path: Path
+    text: str
+    load: Callable[[str], Configuration]
+    """Its text together with the flags. Raises UsageError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What runs, once it does."""
+
+    url: str
+    configuration: Configuration
+    fleet: dict[str, Any]
+    """As `/v1/fleet` has it."""
+
+
+async def run_gateway(
+    sock: socket.socket,
+    configuration: Configuration,
+    *,
+    file: ConfigFile | None,
+    tls: ssl.SSLContext,
+    tokenizing: PromptTokenizer | None,
+    clock: Clock,
+    rng: Random,
+    logger: FilteringBoundLogger,
+    on_ready: Callable[[Ready], None],
+) -> int:
+    """Relay until a signal says to stop; returns how many answers were cut off in the end.
+
+    `tls` is for replicas. Raises UsageError if it cannot begin.
+    """
+    stop, hurry = asyncio.Event(), asyncio.Event()
+
+    def on_signal() -> None:
+        (hurry if stop.is_set() else stop).set()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal)
+    listen = configuration.listen
+    incoming = tls_to_clients(listen)
+    parts = Assembly(
+        configuration, tokenizing=tokenizing, tls=tls, clock=clock, rng=rng, logger=logger
+    )
+    beside: list[asyncio.Task[Any]] = []
+    try:
+        if not await _before(stop, parts.start()):
+            return 0
+        if file is not None:
+            beside.append(_watch(file, parts, incoming, logger))
+        else:
+            loop.add_signal_handler(signal.SIGHUP, lambda: None)
+        serving = loop.create_task(
+            serve_until(stop, hurry, sock, parts.gateway, grace_s=listen.grace_s, ssl=incoming)
+        )
+        beside.append(loop.create_task(_announce(sock, parts, on_ready, tls=incoming is not None)))
+        beside.append(loop.create_task(_leave(stop, parts, logger)))
+        cut = await serving
+    finally:
+        for task in beside:
+            task.cancel()
+        await asyncio.gather(*beside, return_exceptions=True)
+        await parts.close()
+    logger.info("stopped", cut_off=cut)
+    return cut
+
+
+async def _before(stop: asyncio.Event, starting: Coroutine[Any, Any, None]) -> bool:
+    """Whether it was done before the gateway was told to stop; if not, it is cancelled."""
+    task = asyncio.ensure_future(starting)
+    stopping = asyncio.ensure_future(stop.wait())
+    await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not task.done():
+        task.cancel()
+        await asyncio.wait({task})
+        return False
+    await task
+    return True
+
+
+def _watch(
+    file: ConfigFile,
+    parts: Assembly,
+    incoming: ssl.SSLContext | None,
+    logger: FilteringBoundLogger,
+) -> "asyncio.Task[None]":
+    def apply(configuration: Configuration) -> None:
+        parts.apply(configuration)
+        if incoming is not None:
+            load_certificate(incoming, parts.configuration.listen)  # it may have been renewed
+
+    reloader = Reloader(file.path, file.text, load=file.load, apply=apply, logger=logger)
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGHUP, reloader.again)
+    return loop.create_task(reloader.run())
+
+
+async def _announce(
+    sock: socket.socket, parts: Assembly, on_ready: Callable[[Ready], None], *, tls: bool
+) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_FIRST_LOOK_S):
+            await parts.health.settled()
+    # What was made so far stays; looking at it again and again would only take time.
+    gc.collect()
+    gc.freeze()
+    host, port = sock.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    url = f"{'https' if tls else 'http'}://{shown}:{port}"
+    fleet = parts.router.fleet(now_s=asyncio.get_running_loop().time())
+    on_ready(Ready(url, parts.configuration, fleet))
+
+
+async def _leave(stop: asyncio.Event, parts: Assembly, logger: FilteringBoundLogger) -> None:
+    await stop.wait()
+    parts.pages.draining = True
+    logger.info(
+        "draining",
+        in_flight=parts.gateway.in_flight,
+        grace_s=parts.configuration.listen.grace_s,
+    )
