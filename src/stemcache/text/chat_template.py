@@ -6,7 +6,7 @@ HTML characters alone, `bos_token`, `eos_token` and the model's other special to
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 __all__ = ["ChatTemplate", "JinjaTemplate", "PlainTemplate", "load_template"]
 
 Message = Mapping[str, object]
+
+
+_DICT_NAMES = frozenset(dir(dict))
+_LOOP_NAMES = frozenset(
+    {"first", "index", "index0", "last", "length", "nextitem", "previtem", "revindex"}
+)
 
 
 class ChatTemplate(Protocol):
@@ -96,6 +102,20 @@ class JinjaTemplate:
         values: Mapping[str, object] | None = None,
     ) -> str:
         """As the model's authors wrote it."""
+        chunks = self.generate(
+            messages, tools=tools, add_generation_prompt=add_generation_prompt, values=values
+        )
+        return "".join(chunks)
+
+    def generate(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Message] = (),
+        add_generation_prompt: bool = True,
+        values: Mapping[str, object] | None = None,
+    ) -> Iterator[str]:
+        """The same text in chunks as the template writes them, without ever holding it whole."""
         if tools and not self.takes_tools:
             raise _no_tools()
         template = self._tools if tools else self._plain
@@ -109,7 +129,7 @@ class JinjaTemplate:
             "add_generation_prompt": add_generation_prompt,
         }
         try:
-            return template.compiled.render(names)
+            yield from template.compiled.generate(names)
         except Exception as error:
             # A template is a program: whatever it raises on these messages is about the messages.
             raise RequestError(
@@ -150,6 +170,7 @@ def _environment(now: Callable[[], datetime]) -> "ImmutableSandboxedEnvironment"
         from jinja2 import ext, nodes  # noqa: PLC0415  # comes with the extra `engine`
         from jinja2.exceptions import TemplateError  # noqa: PLC0415
         from jinja2.parser import Parser  # noqa: PLC0415
+        from jinja2.runtime import LoopContext  # noqa: PLC0415
         from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415
     except ModuleNotFoundError:
         raise ModelError(
@@ -166,13 +187,29 @@ def _environment(now: Callable[[], datetime]) -> "ImmutableSandboxedEnvironment"
             next(parser.stream)
             return list(parser.parse_statements(("name:endgeneration",), drop_needle=True))
 
+    class Environment(ImmutableSandboxedEnvironment):
+        """The sandbox, quicker where templates spend their time: `message.role`, `loop.first`.
+
+        Answers as its base does: a dict has no attribute of that name, so the key is what the
+        base would come to, and the sandbox forbids nothing of a loop.
+        """
+
+        def getattr(self, obj: object, attribute: str) -> object:
+            if type(obj) is dict and attribute not in _DICT_NAMES:
+                if attribute in obj:
+                    return obj[attribute]
+                return self.undefined(obj=obj, name=attribute)
+            if type(obj) is LoopContext and attribute in _LOOP_NAMES:
+                return getattr(obj, attribute)
+            return super().getattr(obj, attribute)
+
     def raise_exception(message: str) -> NoReturn:
         raise TemplateError(message)
 
     def strftime_now(form: str) -> str:
         return now().strftime(form)
 
-    environment = ImmutableSandboxedEnvironment(
+    environment = Environment(
         trim_blocks=True,
         lstrip_blocks=True,
         extensions=[Generation, ext.loopcontrols],

@@ -15,13 +15,13 @@ tenant can tell by the time it takes what another has sent.
 
 import sys
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from stemcache.errors import RequestError
-from stemcache.text.chat_template import JinjaTemplate, load_template
+from stemcache.text.chat_template import ChatTemplate, JinjaTemplate, load_template
 from stemcache.text.continuation import render_continued
 from stemcache.text.cuts import Cutter
 from stemcache.text.file_tokenizer import FileTokenizer
@@ -81,7 +81,7 @@ class PromptTokenizer:
         where = Path(directory)
         self._tokenizer = FileTokenizer(where)
         self._template = load_template(where, now=now)
-        self._cutter = Cutter(self._tokenizer)
+        self._cutter = Cutter(self._tokenizer, *_sample(self._template))
         self._longest = longest_bytes
         self.memo = PrefixMemo(memo_bytes)
 
@@ -95,7 +95,7 @@ class PromptTokenizer:
         """Whether the template loops over a message's content, a list of parts then."""
         return isinstance(self._template, JinjaTemplate) and self._template.takes_parts
 
-    def render(
+    def chunks(
         self,
         messages: Sequence[Mapping[str, object]],
         *,
@@ -103,48 +103,74 @@ class PromptTokenizer:
         values: Mapping[str, object] | None = None,
         add_generation_prompt: bool = True,
         continue_final_message: bool = False,
-    ) -> str:
-        """The text of a conversation. Raises RequestError where the template refuses it."""
+    ) -> Iterable[str]:
+        """The text of a conversation, as it is written.
+
+        Raises RequestError where the template refuses it, also while it is iterated.
+        """
+        template = self._template
         # A template that reads no tools writes the same without them.
         given = tools if self.takes_tools else ()
         if continue_final_message:
-            return render_continued(self._template, messages, tools=given, values=values)
-        return self._template.render(
-            messages, tools=given, add_generation_prompt=add_generation_prompt, values=values
-        )
-
-    def tokenize(self, text: str, wanted: Wanted, *, add_special_tokens: bool) -> Tokenized:
-        """Count and keys of a text's ids. Raises RequestError where it is too long."""
-        try:
-            raw = text.encode()
-        except UnicodeEncodeError:
-            raise RequestError("the prompt has half of a character; send whole ones") from None
-        if len(raw) > self._longest:
-            raise RequestError(
-                f"the prompt has {len(raw):,} bytes, more than {self._longest:,} are not "
-                "tokenized; send a shorter one"
+            return (render_continued(template, messages, tools=given, values=values),)
+        if isinstance(template, JinjaTemplate):
+            return template.generate(
+                messages, tools=given, add_generation_prompt=add_generation_prompt, values=values
             )
-        # What is added at the beginning or end is added to a whole text.
-        pieces = [memoryview(raw)] if add_special_tokens else self._cutter.pieces(raw)
+        return (template.render(messages, add_generation_prompt=add_generation_prompt),)
+
+    def tokenize(
+        self, chunks: Iterable[str], wanted: Wanted, *, add_special_tokens: bool
+    ) -> Tokenized:
+        """Count and keys of a text's ids, the text in chunks. Raises RequestError if too long."""
 
         def encode(part: bytes) -> bytes:
             ids = self._tokenizer.encode(part.decode(), add_special_tokens=add_special_tokens)
             return id_bytes(ids)
 
-        done = self.memo.extend(
-            pieces,
-            closed=False,
+        walk = self.memo.walk(
             namespace=wanted.root + (b"with" if add_special_tokens else b"without"),
             root=wanted.root,
             units=[ID_BYTES * size for size in wanted.block_sizes],
             encode=encode,
             chain=wanted.chain,
         )
+
+        def take(part: bytes) -> None:
+            walk.add(part)
+            self._check_length(walk.passed_bytes)
+
+        try:
+            if add_special_tokens:
+                # What is added at the beginning or end is added to a whole text.
+                rest = "".join(chunks).encode()
+            else:
+                rest = self._cutter.cut(chunks, take)
+        except UnicodeEncodeError:
+            raise RequestError("the prompt has half of a character; send whole ones") from None
+        self._check_length(walk.passed_bytes + len(rest))
+        done = walk.finish(rest, remember_rest=True)
         return Tokenized(
             done.content_bytes // ID_BYTES,
             {unit // ID_BYTES: keys for unit, keys in done.keys.items()},
             done.known_bytes,
         )
+
+    def _check_length(self, length: int) -> None:
+        if length > self._longest:
+            raise RequestError(
+                f"the prompt has more than {self._longest:,} bytes, the most that are tokenized; "
+                "send a shorter one"
+            )
+
+
+def _sample(template: ChatTemplate) -> tuple[str, int]:
+    """A short conversation as the template writes it, and its turns; empty if it does not."""
+    talk = [{"role": ("user", "assistant")[i % 2], "content": "Hello"} for i in range(5)]
+    try:
+        return template.render(talk, add_generation_prompt=False), len(talk)
+    except RequestError:
+        return "", 1
 
 
 def key_ids(ids: Sequence[int], wanted: Wanted) -> Tokenized:

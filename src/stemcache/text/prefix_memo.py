@@ -12,6 +12,8 @@ becomes token ids, the bytes of a message stay as they are. Keys are chained ove
 A node is found by the SHA-256 of its namespace and of all pieces before it, so a node that is found
 stands for exactly these bytes; neither text nor token ids are kept.
 
+A prompt goes through as a `Walk`, a piece at a time, so that what is known need not be held.
+
 Cost: of a prompt whose pieces are known, one digest over them and a lookup a piece; what is not
 known, `encode` and one chained key a unit. Memory: 8 bytes a key and about 1 KB a node, under the
 bound given. The least recently used leaf goes first; a node stays as long as one behind it does.
@@ -24,7 +26,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from threading import Lock
 
-__all__ = ["Chain", "Extended", "PrefixMemo"]
+__all__ = ["Chain", "Keyed", "PrefixMemo", "Walk"]
 
 Chain = Callable[[list[int], bytes, Iterable[bytes]], None]
 """Appends to `keys` those of further units; `root` is the parent of the first."""
@@ -36,11 +38,11 @@ _SPACING_BYTES = 4096
 _WHOLE = b"\xff"
 """Marks the digest of a prompt's very end: no piece of UTF-8 text has this byte."""
 _EXACT_BYTES = 1024
-"""From this length on the rest behind the last boundary is worth remembering as a whole."""
+"""A shorter rest is cheaper to compute again than to keep."""
 
 
 @dataclass(frozen=True, slots=True)
-class Extended:
+class Keyed:
     """A prompt's content and keys. The lists are the caller's own."""
 
     content_bytes: int
@@ -84,54 +86,31 @@ class PrefixMemo:
         """As estimated; never above the limit."""
         return self._used
 
-    def extend(
+    def walk(
         self,
-        pieces: Sequence[bytes | memoryview],
         *,
-        closed: bool,
         namespace: bytes,
         root: bytes,
         units: Iterable[int],
         encode: Callable[[bytes], bytes],
         chain: Chain,
-    ) -> Extended:
-        """Content length and keys of a prompt in `pieces`, remembering what they were.
+    ) -> "Walk":
+        """Begin a prompt.
 
-        `closed`: whether the last piece ends at a boundary like the others, where the prompt's next
-        turn goes on. `encode` makes content of a run of pieces and must give the same for two runs
-        as for both together, wherever a boundary lies between. `units` in bytes of content.
-        Equal namespaces must come with equal roots.
+        `encode` makes content of a run of pieces and must give the same for two runs as for both
+        together, wherever a boundary lies between. `units` in bytes of content. Equal namespaces
+        must come with equal roots.
         """
-        sizes = sorted(set(units))
-        digests, whole = self._digests(pieces, namespace, sizes)
-        with self._lock:
-            # The very end first: a prompt sent again needs nothing computed.
-            found = self._nodes.get(whole)
-            known = len(pieces)
-            if found is None:
-                found, known = self._deepest(digests if closed else digests[:-1])
-            keys = {size: _keys_of(found, size) for size in sizes}
-            self._touch(found)
-        known_bytes = sum(map(len, pieces[:known]))
-        nodes: list[_Node] = []
-        node, at = found, known
-        for end in self._ends(pieces, known, closed=closed):
-            content = encode(b"".join(pieces[at:end]))
-            node = _grown(node, content, keys, root, chain)
-            node.digest = whole if end == len(pieces) and not closed else digests[end - 1]
-            nodes.append(node)
-            at = end
-        if nodes and not closed and len(pieces[-1]) < _EXACT_BYTES:
-            # Cheaper to compute again than to keep.
-            nodes.pop()
-        with self._lock:
-            self._keep(nodes)
-        return Extended(node.content_bytes if node else 0, keys, known_bytes)
+
+        def go_on(keys: list[int], further: Iterable[bytes]) -> None:
+            chain(keys, root, further)
+
+        return Walk(self, namespace, sorted(set(units)), encode, go_on)
 
     def check(self) -> None:
         """Verify every invariant."""
         assert self._used == sum(node.cost for node in self._nodes.values())
-        assert self._used <= self._limit or not self._nodes
+        assert self._used <= self._limit
         order = {digest: at for at, digest in enumerate(self._nodes)}
         for digest, node in self._nodes.items():
             assert node.digest == digest
@@ -139,59 +118,136 @@ class PrefixMemo:
                 assert self._nodes.get(node.parent.digest) is node.parent, "its parent is kept"
                 assert order[node.parent.digest] > order[digest], "parents are younger"
 
-    @staticmethod
-    def _digests(
-        pieces: Sequence[bytes | memoryview], namespace: bytes, sizes: Sequence[int]
-    ) -> tuple[list[bytes], bytes]:
+    def _get(self, digest: bytes) -> _Node | None:
+        return self._nodes.get(digest)
+
+    def _keep(self, found: _Node | None, nodes: Sequence[_Node]) -> None:
+        """Take in nodes that hang on `found` and on one another, and mark all as used."""
+        with self._lock:
+            if found is not None and self._nodes.get(found.digest) is not found:
+                return  # forgotten meanwhile, and what is behind it with it
+            last = found
+            for node in nodes:
+                if node.digest in self._nodes:
+                    break  # another thread was faster
+                self._nodes[node.digest] = last = node
+                self._used += node.cost
+            # A node behind its descendants in the order: leaves are forgotten first.
+            while last is not None:
+                self._nodes.move_to_end(last.digest)
+                last = last.parent
+            while self._used > self._limit:
+                _, node = self._nodes.popitem(last=False)
+                self._used -= node.cost
+
+
+class Walk:
+    """One prompt on its way through a memo: `add` its pieces, then `finish`. Used once."""
+
+    def __init__(
+        self,
+        memo: PrefixMemo,
+        namespace: bytes,
+        sizes: Sequence[int],
+        encode: Callable[[bytes], bytes],
+        chain: Callable[[list[int], Iterable[bytes]], None],
+    ) -> None:
+        self._memo = memo
+        self._sizes = sizes
+        self._encode = encode
+        self._chain = chain
         # Other unit sizes are another tree: a node has the keys of all sizes that are wanted.
-        running = sha256(sha256(namespace).digest() + repr(sizes).encode())
-        digests = []
-        for piece in pieces:
-            running.update(piece)
-            digests.append(running.copy().digest())
-        running.update(_WHOLE)
-        return digests, running.digest()
+        self._running = sha256(sha256(namespace).digest() + repr(sizes).encode())
+        self._found: _Node | None = None
+        self._known_bytes = 0
+        self._passed_bytes = 0
+        self._pieces: list[bytes | memoryview] = []
+        self._digests: list[bytes] = []
 
-    def _deepest(self, digests: Sequence[bytes]) -> tuple[_Node | None, int]:
-        for at in range(len(digests), 0, -1):
-            node = self._nodes.get(digests[at - 1])
+    @property
+    def passed_bytes(self) -> int:
+        """Bytes of all pieces so far."""
+        return self._passed_bytes
+
+    def add(self, piece: bytes | memoryview) -> None:
+        """The next piece, which ends at a boundary. About 1.5 microseconds, and its digest."""
+        self._running.update(piece)
+        self._passed_bytes += len(piece)
+        digest = self._running.copy().digest()
+        node = self._memo._get(digest)  # noqa: SLF001  # a walk is the memo's
+        if node is not None:
+            self._found = node
+            self._known_bytes = self._passed_bytes
+            self._pieces.clear()
+            self._digests.clear()
+        else:
+            self._pieces.append(piece)
+            self._digests.append(digest)
+
+    def finish(
+        self, rest: bytes | memoryview | None = None, *, remember_rest: bool = False
+    ) -> Keyed:
+        """Content length and keys of it all. `rest` is what stands behind the last boundary.
+
+        Computes what is not known and remembers it; the rest only if asked to, for the same prompt
+        sent again, and if it is long.
+        """
+        whole = b""
+        if rest is not None and remember_rest and len(rest) >= _EXACT_BYTES:
+            self._running.update(rest)
+            self._running.update(_WHOLE)
+            whole = self._running.digest()
+            node = self._memo._get(whole)  # noqa: SLF001
             if node is not None:
-                return node, at
-        return None, 0
+                self._memo._keep(node, ())  # noqa: SLF001
+                return self._keyed(node, known_bytes=self._passed_bytes + len(rest))
+        keys = {size: _keys_of(self._found, size) for size in self._sizes}
+        nodes: list[_Node] = []
+        node = self._found
+        start = 0
+        for end in self._ends():
+            content = self._encode(b"".join(self._pieces[start:end]))
+            node = self._grown(node, self._digests[end - 1], content, keys)
+            nodes.append(node)
+            start = end
+        if rest is not None:
+            node = self._grown(node, whole, self._encode(bytes(rest)), keys)
+            if whole:
+                nodes.append(node)
+        self._memo._keep(self._found, nodes)  # noqa: SLF001
+        return Keyed(node.content_bytes if node else 0, keys, self._known_bytes)
 
-    @staticmethod
-    def _ends(pieces: Sequence[bytes | memoryview], known: int, *, closed: bool) -> list[int]:
-        """Where nodes begin and end, as counts of pieces; the last is all of them."""
-        count = len(pieces)
-        boundaries = count if closed else count - 1
+    def _keyed(self, node: _Node, *, known_bytes: int) -> Keyed:
+        keys = {size: _keys_of(node, size) for size in self._sizes}
+        return Keyed(node.content_bytes, keys, known_bytes)
+
+    def _grown(
+        self, parent: _Node | None, digest: bytes, content: bytes, keys: dict[int, list[int]]
+    ) -> _Node:
+        """The node behind `parent` with further content; its keys go into `keys` too."""
+        runs = {}
+        cost = _NODE_BYTES
+        for size, so_far in keys.items():
+            before = len(so_far)
+            fresh = parent.runs[size].tail + content if parent is not None else content
+            whole = len(fresh) - len(fresh) % size
+            self._chain(so_far, (fresh[i : i + size] for i in range(0, whole, size)))
+            run = _Run(array("Q", so_far[before:]), fresh[whole:])
+            runs[size] = run
+            cost += _RUN_BYTES + 8 * len(run.keys) + len(run.tail)
+        length = (parent.content_bytes if parent is not None else 0) + len(content)
+        return _Node(parent, digest, length, runs, cost)
+
+    def _ends(self) -> list[int]:
+        """Behind which of the pieces that are not known a node is made: the last two, and apart."""
         ends = []
         size = 0
-        for end in range(known + 1, count + 1):
-            size += len(pieces[end - 1])
-            if size >= _SPACING_BYTES or end >= boundaries - 1:
+        for end, piece in enumerate(self._pieces, start=1):
+            size += len(piece)
+            if size >= _SPACING_BYTES or end >= len(self._pieces) - 1:
                 ends.append(end)
                 size = 0
         return ends
-
-    def _touch(self, node: _Node | None) -> None:
-        while node is not None:
-            self._nodes.move_to_end(node.digest)
-            node = node.parent
-
-    def _keep(self, nodes: Sequence[_Node]) -> None:
-        """Take in nodes that hang on one another, or none of them."""
-        if not nodes or nodes[0].digest in self._nodes:
-            return  # another thread was faster
-        parent = nodes[0].parent
-        if parent is not None and self._nodes.get(parent.digest) is not parent:
-            return  # forgotten meanwhile
-        for node in nodes:
-            self._nodes[node.digest] = node
-            self._used += node.cost
-        self._touch(nodes[-1])
-        while self._used > self._limit:
-            _, node = self._nodes.popitem(last=False)
-            self._used -= node.cost
 
 
 def _keys_of(node: _Node | None, size: int) -> list[int]:
@@ -203,20 +259,3 @@ def _keys_of(node: _Node | None, size: int) -> list[int]:
     for run in reversed(runs):
         keys.extend(run)
     return keys
-
-
-def _grown(
-    parent: _Node | None, content: bytes, keys: dict[int, list[int]], root: bytes, chain: Chain
-) -> _Node:
-    runs = {}
-    cost = _NODE_BYTES
-    for size, so_far in keys.items():
-        before = len(so_far)
-        fresh = parent.runs[size].tail + content if parent is not None else content
-        whole = len(fresh) - len(fresh) % size
-        chain(so_far, root, (fresh[i : i + size] for i in range(0, whole, size)))
-        run = _Run(array("Q", so_far[before:]), fresh[whole:])
-        runs[size] = run
-        cost += _RUN_BYTES + 8 * len(run.keys) + len(run.tail)
-    length = (parent.content_bytes if parent is not None else 0) + len(content)
-    return _Node(parent, b"", length, runs, cost)
