@@ -91,8 +91,9 @@ class Holdings:
         self._age = array("Q")
         self._clock = 0
         self._present = 0
-        self.holes: set[int] = set()
-        self.fast_holes: set[int] = set()
+        self._slow_only = 0
+        self._holes: dict[int, int] = {}
+        self._fast_holes: dict[int, int] = {}
         self._aside: OrderedDict[int, _Aside] = OrderedDict()
         self._waiting: dict[int, dict[int, None]] = {}
         self._aside_bytes = 0
@@ -125,39 +126,33 @@ class Holdings:
         """How much of the prompt's beginning is here. Pure; a few us."""
         if not keys.exact or keys.unit != self.block_tokens:
             return Held(0, 0)
-        some = self._leading(keys.keys, len(keys.keys), 0xFF, self.holes)
-        if not some:
-            return Held(0, 0)
-        return Held(self._leading(keys.keys, some, _FAST, self.fast_holes), some)
+        some = self._leading(keys.keys, len(keys.keys), 0xFF, self._holes)
+        if not some or not self._slow_only:
+            return Held(some, some)
+        return Held(self._leading(keys.keys, some, _FAST, self._fast_holes), some)
 
-    def _leading(self, keys: list[int], end: int, mask: int, holes: set[int]) -> int:
+    def _leading(self, keys: list[int], end: int, mask: int, holes: dict[int, int]) -> int:
         """How many of `keys[:end]` from the first on are in a tier of `mask`."""
         slots, places = self._by_key, self._places
-
-        def here(at: int) -> bool:
-            slot = slots.get(keys[at])
-            return slot is not None and places[slot] & mask != 0
-
-        if not end or not here(0):
-            return 0
         if len(holes) > end:
-            return next((at for at in range(end) if not here(at)), end)
-        depth, own = self._depth, self._key
-        for slot in holes:
-            at = depth[slot]
-            if at < end and keys[at] == own[slot]:
-                end = at
-        low = 0
-        if here(end - 1):
+            for at in range(end):
+                slot = slots.get(keys[at])
+                if slot is None or not places[slot] & mask:
+                    return at
             return end
-        high = end - 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            if here(middle):
-                low = middle
+        for key, at in holes.items():
+            if at < end and keys[at] == key:
+                end = at
+        # All before `low` are here. Its first guess is the last: a whole match is common.
+        low, middle = 0, end - 1
+        while low < end:
+            slot = slots.get(keys[middle])
+            if slot is not None and places[slot] & mask:
+                low = middle + 1
             else:
-                high = middle
-        return low + 1
+                end = middle
+            middle = (low + end) // 2
+        return low
 
     # events
 
@@ -190,16 +185,23 @@ class Holdings:
                 self._set_aside(event.parent, event.hashes, units, bit)
                 return
             above, root = slot, self._key[slot].to_bytes(8, "little")
-        room = self._make_room(count, keep=above)
+        keys: list[int] = []
+        extend_keys(keys, root, units[: self._most_blocks])
+        if above != _NO_PARENT:
+            self._children[above] += 1  # so that it stays while room is made
+        room = self._make_room(keys)
+        last = above
+        for own, theirs in zip(keys[:room], event.hashes, strict=False):
+            last = self._put(own, theirs, last, bit)
+        if above != _NO_PARENT:
+            self._children[above] -= 1
+            self._release(above)
+        self.counts["stored"] += room
         if room < count:
             self.counts["dropped"] += count - room
-        keys: list[int] = []
-        extend_keys(keys, root, units[:room])
-        for own, theirs in zip(keys, event.hashes, strict=False):
-            above = self._put(own, theirs, above, bit)
-            if self._waiting and theirs in self._waiting:
+        if self._waiting:
+            for theirs in event.hashes[:room]:
                 self._adopt(theirs)
-        self.counts["stored"] += room
 
     def _indexed(self, event: Stored, *, misshapen: bool) -> bool:
         """Whether the event is of the layers that prompts are matched by."""
@@ -264,25 +266,28 @@ class Holdings:
     def _put(self, own: int, theirs: int, above: int, bit: int) -> int:
         """The block's slot, made if there is none, with one more copy in the tier."""
         slot = self._by_key.get(own)
-        if slot is None:
-            slot = self._new(own, above)
         before = self._by_hash.get(theirs)
-        if before != slot:
-            if before is not None:
-                # One hash for another prompt: the engine has begun anew, or does not hash salts.
-                self.counts["rehashed"] += 1
-                del self._by_hash[theirs]
-                self._copies[before] = 0
-                self._set_places(before, 0)
+        if slot is None:
+            slot = self._new(own, above, bit)
+        elif before == slot:
+            self._place(slot, bit)
+            return slot
+        else:
+            # Another hash of the same prompt: the engine has begun anew.
             if self._by_hash.get(self._hash[slot]) == slot:
                 del self._by_hash[self._hash[slot]]
-                if bit == _FAST:
-                    self._copies[slot] = 0
-            self._by_hash[theirs] = slot
-            self._hash[slot] = theirs
-            if theirs in self._aside:
-                self._place_all(slot, self._forget_aside(theirs).places)
-        self._place(slot, bit)
+            if bit == _FAST:
+                self._copies[slot] = 0
+            self._place(slot, bit)
+        if before is not None:
+            # One hash for another prompt: so it has, or it does not hash salts.
+            self.counts["rehashed"] += 1
+            del self._by_hash[theirs]
+            self._set_places(before, 0)
+        self._by_hash[theirs] = slot
+        self._hash[slot] = theirs
+        if theirs in self._aside:
+            self._place_all(slot, self._forget_aside(theirs).places)
         return slot
 
     def _place_all(self, slot: int, places: int) -> None:
@@ -299,56 +304,71 @@ class Holdings:
         if not self._places[slot] & bit:
             self._set_places(slot, self._places[slot] | bit)
 
-    def _new(self, own: int, above: int) -> int:
+    def _new(self, own: int, above: int, bit: int) -> int:
+        """A slot for a block that was not known, in one tier; its hash is the caller's to give."""
         depth = 0 if above == _NO_PARENT else self._depth[above] + 1
+        fast = bit == _FAST
+        self._clock += 1
         if self._free:
             slot = self._free.pop()
             self._parent[slot], self._depth[slot], self._key[slot] = above, depth, own
+            self._places[slot], self._copies[slot], self._age[slot] = bit, fast, self._clock
         else:
             slot = len(self._places)
             self._parent.append(above)
             self._depth.append(depth)
             self._key.append(own)
             self._hash.append(0)
-            self._age.append(0)
+            self._age.append(self._clock)
             self._children.append(0)
             self._fast_children.append(0)
-            self._copies.append(0)
-            self._places.append(0)
+            self._copies.append(fast)
+            self._places.append(bit)
         self._by_key[own] = slot
+        self._present += 1
+        self._slow_only += not fast
         if above != _NO_PARENT:
             self._children[above] += 1
+            if fast:
+                self._fast_child(above, 1)
         return slot
+
+    def _fast_child(self, slot: int, change: int) -> None:
+        """One more, or one fewer, of a block's children is in the fast tier."""
+        self._fast_children[slot] += change
+        if not self._places[slot] & _FAST:
+            if self._fast_children[slot]:
+                self._fast_holes[self._key[slot]] = self._depth[slot]
+            else:
+                self._fast_holes.pop(self._key[slot], None)
 
     def _set_places(self, slot: int, places: int) -> None:
         """Change where a block is; frees its slot, and holes above it, where nothing is left."""
         before = self._places[slot]
         self._places[slot] = places
+        own = self._key[slot]
         if (before ^ places) & _FAST:
-            above = self._parent[slot]
             if places & _FAST:
-                self.fast_holes.discard(slot)
+                self._fast_holes.pop(own, None)
             else:
                 self._copies[slot] = 0
                 if self._fast_children[slot]:
-                    self.fast_holes.add(slot)
+                    self._fast_holes[own] = self._depth[slot]
+            above = self._parent[slot]
             if above != _NO_PARENT:
-                self._fast_children[above] += 1 if places & _FAST else -1
-                if self._fast_children[above] and not self._places[above] & _FAST:
-                    self.fast_holes.add(above)
-                else:
-                    self.fast_holes.discard(above)
+                self._fast_child(above, 1 if places & _FAST else -1)
         self._present += (places != 0) - (before != 0)
+        self._slow_only += (places > 0 and not places & _FAST) - (before > 0 and not before & _FAST)
         if places:
-            self.holes.discard(slot)
+            self._holes.pop(own, None)
         elif self._children[slot]:
-            self.holes.add(slot)
+            self._holes[own] = self._depth[slot]
         else:
             self._release(slot)
 
     def _release(self, slot: int) -> None:
         while slot != _NO_PARENT and not self._places[slot] and not self._children[slot]:
-            self.holes.discard(slot)
+            self._holes.pop(self._key[slot], None)
             del self._by_key[self._key[slot]]
             if self._by_hash.get(self._hash[slot]) == slot:
                 del self._by_hash[self._hash[slot]]
@@ -357,31 +377,43 @@ class Holdings:
             if slot != _NO_PARENT:
                 self._children[slot] -= 1
 
-    def _make_room(self, count: int, *, keep: int) -> int:
-        """Room for so many slots, or for as many as the bound allows; whole old tails go for it."""
-        count = min(count, self._most_blocks)
-        over = len(self._by_key) + count - self._most_blocks
-        if over <= 0:
-            return count
-        goal = min(over + self._most_blocks // 16, len(self._by_key))
+    def _make_room(self, keys: list[int]) -> int:
+        """How many of these blocks fit, once whole old tails have gone where the bound asks it."""
+        known = len(self._by_key)
+        if known + len(keys) <= self._most_blocks:
+            return len(keys)
+        over = known + sum(key not in self._by_key for key in keys) - self._most_blocks
+        if over > 0:
+            self._drop(min(known, over + self._most_blocks // 16))
+        left = self._most_blocks - len(self._by_key)
+        for at, key in enumerate(keys):
+            if key not in self._by_key:
+                if not left:
+                    return at
+                left -= 1
+        return len(keys)
+
+    def _drop(self, goal: int) -> None:
+        """Forget so many blocks, tail by tail, those first whose last block is the oldest."""
         children = np.frombuffer(self._children, np.uint32)
         places = np.frombuffer(self._places, np.uint8)
         ages = np.frombuffer(self._age, np.uint64)
         leaves = np.flatnonzero((children == 0) & (places != 0))
         oldest_first: list[int] = leaves[np.argsort(ages[leaves])].tolist()
-        del children, places, ages
-        size = len(self._by_key)
+        del children, places, ages  # views hold the arrays' memory in place
+        goal = len(self._by_key) - goal
         for leaf in oldest_first:
             slot = leaf
-            while slot not in {_NO_PARENT, keep} and not self._children[slot]:
+            while slot != _NO_PARENT and self._places[slot] and not self._children[slot]:
+                if len(self._by_key) <= goal:
+                    return
                 above = self._parent[slot]
-                if self._places[slot]:
-                    self.counts["dropped"] += 1
-                    self._set_places(slot, 0)
-                if size - len(self._by_key) >= goal:
-                    return count
+                above_is_hole = above != _NO_PARENT and not self._places[above]
+                self.counts["dropped"] += 1
+                self._set_places(slot, 0)
+                if above_is_hole:
+                    break  # it may have gone along
                 slot = above
-        return min(count, max(0, self._most_blocks - len(self._by_key)))
 
     # blocks whose parent is not known
 
@@ -459,11 +491,18 @@ class Holdings:
             assert self._places[slot] or children[slot], f"slot {slot} holds nothing"
             is_fast = bool(self._places[slot] & _FAST)
             assert is_fast == bool(self._copies[slot]), f"slot {slot} miscounts its copies"
-        assert self.holes == {slot for slot in slots if not self._places[slot]}, "holes"
-        assert self.fast_holes == {
-            slot for slot in slots if fast[slot] and not self._places[slot] & _FAST
+        depths = {slot: self._depth[slot] for slot in slots}
+        assert self._holes == {
+            self._key[slot]: depths[slot] for slot in slots if not self._places[slot]
+        }, "holes"
+        assert self._fast_holes == {
+            self._key[slot]: depths[slot]
+            for slot in slots
+            if fast[slot] and not self._places[slot] & _FAST
         }, "holes of the fast tier"
-        assert self._present == sum(1 for slot in slots if self._places[slot]), "blocks held"
+        places = [self._places[slot] for slot in slots]
+        assert self._present == sum(1 for one in places if one), "blocks held"
+        assert self._slow_only == sum(1 for one in places if one and not one & _FAST), "slow blocks"
         assert len(slots) + len(self._free) == len(self._places), "slots lost"
         assert len(slots) <= self._most_blocks, "more blocks than the bound"
         waiting = sum(len(siblings) for siblings in self._waiting.values())
