@@ -39,6 +39,11 @@ _MOST_AHEAD = 16
 _NEVER = float("inf")
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _RETRY_AFTER_S = 1
+_MISTAKE = Refusal(
+    status=HTTPStatus.INTERNAL_SERVER_ERROR,
+    message="the gateway failed on this request; its log says why",
+    code="internal_error",
+)
 
 
 class ClientConnection(asyncio.Protocol):
@@ -364,7 +369,7 @@ class ClientConnection(asyncio.Protocol):
             target=self._target,
             headers=headers,
             fields=fields,
-            keep_alive=self._parser.should_keep_alive(),
+            keep_alive=version == "1.1" and self._parser.should_keep_alive(),
             old=version == "1.0",
             expects=version == "1.1" and fields.get(b"expect", b"").lower() == b"100-continue",
         )
@@ -397,7 +402,12 @@ class ClientConnection(asyncio.Protocol):
         if request.refusal is not None:
             self._write_refusal(request, request.refusal, close=True)
             return
-        taken = take(request, gateway)
+        try:
+            taken = take(request, gateway)
+        except Exception:
+            # A mistake of ours, and no reason to let the client wait.
+            gateway.log.exception("request failed")
+            taken = _MISTAKE
         if isinstance(taken, Refusal):
             keep = request.keep_alive and not self.closing
             self._write_refusal(request, taken, close=not keep)

@@ -87,7 +87,8 @@ class EventStream:
 
     def _hold(self, data: bytes) -> bytes:
         """Keep what is behind the last end of an event."""
-        cut = max(0, *(data.rfind(mark) + len(mark) for mark in _MARKS if mark in data))
+        ends = [data.rfind(mark) + len(mark) for mark in _MARKS if mark in data]
+        cut = max(ends, default=0)
         rest = data[cut:]
         if rest.startswith(b":") and rest.endswith(b"\n"):
             return data  # a comment to keep the connection alive, without an empty line
@@ -125,7 +126,8 @@ class EventStream:
             if decoded is not None:
                 self._add(decoded)
                 if self._strip and decoded.get("choices") == [] and decoded.get("usage"):
-                    return b""
+                    # An empty line before it may belong to a comment that has been passed on.
+                    return event[: len(event) - len(event.lstrip(b"\r\n"))]
         if self._strip and _NULL.search(event) is not None:
             return _without_null(event)
         return event

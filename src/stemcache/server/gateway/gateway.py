@@ -72,6 +72,10 @@ class Log(Protocol):
         """Say what went wrong."""
         ...
 
+    def exception(self, event: str, **fields: Any) -> object:
+        """Say what was raised, with its traceback."""
+        ...
+
 
 class Gateway:
     """Settings, parts and counts. What is in it may be replaced between two requests."""

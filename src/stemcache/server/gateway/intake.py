@@ -1,8 +1,8 @@
 """What becomes of a request that was read whole: a page, a refusal, or something to be relayed.
 
 ```
-local page? ──no──► admitted? ──► prompt read ──► salt set, usage asked for ──► Intake
-     └ Page            └ Refusal: 401
+local page? ──no──► relayed at all? ──► admitted? ──► prompt read ──► body edited ──► Intake
+     └ Page               └ 404               └ 401
 ```
 """
 
@@ -13,6 +13,7 @@ from stemcache.gateway.edits import BodyEdit, client_salt, edit_body
 from stemcache.gateway.prompt import Prompt
 from stemcache.gateway.tenants import Refused
 from stemcache.server.gateway.gateway import Gateway, Page
+from stemcache.server.gateway.paths import is_relayed
 from stemcache.server.gateway.refusals import Refusal
 from stemcache.server.gateway.request import Request
 from stemcache.wire.api import Api
@@ -49,6 +50,12 @@ def take(request: Request, gateway: Gateway) -> Intake | Refusal | Page:
     page = gateway.pages.answer(request.method.decode("ascii"), path, request.headers, request.body)
     if page is not None:
         return page
+    if not is_relayed(request.target, tenants=gateway.has_keys):
+        return Refusal(
+            status=HTTPStatus.NOT_FOUND,
+            message="this path is not relayed; ask for one of the API, or a replica itself",
+            code="path_not_relayed",
+        )
     limits = gateway.settings.limits
     if gateway.in_flight >= limits.in_flight:
         return Refusal(

@@ -167,6 +167,10 @@ class Relay:
         """No progress until the deadline."""
         if self._phase == _CONNECTING:
             return  # that has a limit of its own
+        if self._client.congested:
+            self._stop("client-stalled")
+            self._client.cut(reset=True)
+            return
         if self._upstream is not None:
             self._upstream.abort()
         self.failed("timeout", "did not go on with its answer in time")

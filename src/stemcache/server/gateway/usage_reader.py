@@ -19,7 +19,7 @@ from stemcache.gateway.usage import AnswerUsage
 
 __all__ = ["JsonUsage", "usage_of"]
 
-_MOST_BYTES = 4 * 2**20
+_MOST_BYTES = 2**20
 """Of a JSON answer; the usage of a larger one is unknown."""
 _MOST_TOKENS = 2**40
 _NOTHING = AnswerUsage()

@@ -1,0 +1,218 @@
+"""Streams of events on their way through."""
+
+import json
+from random import Random
+
+import pytest
+
+from stemcache.gateway.usage import AnswerUsage
+from stemcache.server.gateway.event_stream import EventStream
+
+
+def passed(data: bytes, *, strip: bool, cuts: list[int] | None = None) -> tuple[bytes, EventStream]:
+    """What goes through, for data that is cut at these places."""
+    stream = EventStream(strip_usage=strip)
+    out = b""
+    start = 0
+    for cut in [*(cuts or []), len(data)]:
+        out += stream.feed(data[start:cut])
+        start = cut
+    return out + stream.finish(), stream
+
+
+USAGE = (
+    b'"usage":{"prompt_tokens":9,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":8}}'
+)
+DELTA = b'data: {"choices":[{"delta":{"content":"a"}}]}\n\n'
+DELTA_NULL = b'data: {"choices":[{"delta":{"content":"a"}}],"usage":null}\n\n'
+LAST = b'data: {"choices":[],' + USAGE + b"}\n\n"
+DONE = b"data: [DONE]\n\n"
+WANTED = AnswerUsage(9, 8, 2)
+
+
+def test_usage_that_the_gateway_asked_for_is_taken_out() -> None:
+    """The chunk with no choices, and fields that say null; all else stays as it was."""
+    out, stream = passed(DELTA_NULL + DELTA + LAST + DONE, strip=True)
+    assert out == DELTA + DELTA + DONE
+    assert stream.usage() == WANTED
+
+
+def test_usage_that_the_client_asked_for_stays() -> None:
+    """Byte for byte, and is read all the same."""
+    data = DELTA_NULL + DELTA + LAST + DONE
+    out, stream = passed(data, strip=False)
+    assert out == data
+    assert stream.usage() == WANTED
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("strip", [False, True])
+def test_nothing_depends_on_how_reads_are_cut(end: bytes, *, strip: bool) -> None:
+    """At every place, and in one byte at a time."""
+    data = (DELTA_NULL + b": ping\n\n" + LAST + DONE).replace(b"\n", end)
+    whole, _ = passed(data, strip=strip)
+    assert (LAST[:20] in whole) is not strip
+    for cut in range(len(data)):
+        out, stream = passed(data, strip=strip, cuts=[cut])
+        assert out == whole
+        assert stream.usage() == WANTED
+    out, stream = passed(data, strip=strip, cuts=list(range(1, len(data))))
+    assert (out, stream.usage()) == (whole, WANTED)
+
+
+def test_many_ways_to_cut_a_long_stream() -> None:
+    """By chance, with the same result."""
+    rng = Random(7)
+    data = b"".join(rng.choice([DELTA, DELTA_NULL, b": x\n\n"]) for _ in range(50)) + LAST + DONE
+    whole, _ = passed(data, strip=True)
+    for _ in range(200):
+        cuts = sorted(rng.randrange(len(data)) for _ in range(rng.randrange(30)))
+        assert passed(data, strip=True, cuts=cuts)[0] == whole
+
+
+@pytest.mark.parametrize(
+    ("event", "left"),
+    [
+        ({"usage": None, "choices": [1]}, {"choices": [1]}),
+        ({"choices": [1], "usage": None, "id": "x"}, {"choices": [1], "id": "x"}),
+        ({"choices": [1], "usage": None}, {"choices": [1]}),
+        ({"usage": None}, {"usage": None}),
+        ({"choices": [{"usage": None}]}, {"choices": [{"usage": None}]}),
+        (
+            {"usage": None, "choices": [{"usage": None}]},
+            {"usage": None, "choices": [{"usage": None}]},
+        ),
+        (
+            {"choices": [{"delta": {"content": ',"usage":null}'}}]},
+            {"choices": [{"delta": {"content": ',"usage":null}'}}]},
+        ),
+    ],
+)
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+def test_only_the_event_s_own_null_is_taken_out(
+    event: object, left: object, separators: tuple[str, str]
+) -> None:
+    """Where another object or a text has one too, nothing is touched."""
+    data = b"data: " + json.dumps(event, separators=separators).encode() + b"\n\n"
+    wanted = b"data: " + json.dumps(left, separators=separators).encode() + b"\n\n"
+    out, _ = passed(data, strip=True)
+    assert json.loads(out[6:]) == left
+    assert out == wanted
+
+
+def test_usage_beside_a_choice_stays() -> None:
+    """The event is the client's, and the gateway's question did not cause it."""
+    data = b'data: {"choices":[{"finish_reason":"stop"}],' + USAGE + b"}\n\n"
+    out, stream = passed(data, strip=True)
+    assert out == data
+    assert stream.usage() == WANTED
+
+
+def test_an_event_without_choices_or_usage_stays() -> None:
+    """Azure begins with one."""
+    data = b'data: {"choices":[],"prompt_filter_results":[1]}\n\n'
+    assert passed(data, strip=True)[0] == data
+
+
+def test_figures_of_messages_are_put_together() -> None:
+    """From its beginning and its end."""
+    data = (
+        b'event: message_start\ndata: {"type":"message_start","message":{"usage":{"input_tokens":2,'
+        b'"cache_read_input_tokens":7,"cache_creation_input_tokens":1,"output_tokens":1}}}\n\n'
+        b'event: message_delta\ndata: {"type":"message_delta","usage":{"output_tokens":30}}\n\n'
+    )
+    out, stream = passed(data, strip=False)
+    assert out == data
+    assert stream.usage() == AnswerUsage(10, 7, 30)
+
+
+def test_figures_of_responses_are_read_from_its_last_event() -> None:
+    """Which holds the whole answer; the first says null."""
+    data = (
+        b'data: {"type":"response.created","response":{"usage":null}}\n\n'
+        b'data: {"type":"response.completed","response":{"usage":{"input_tokens":9,'
+        b'"input_tokens_details":{"cached_tokens":8},"output_tokens":2}}}\n\n'
+    )
+    assert passed(data, strip=False)[1].usage() == WANTED
+
+
+def test_figures_in_every_event_are_not_added_up() -> None:
+    """They grow; the last are the answer's."""
+    data = b"".join(
+        b'data: {"choices":[1],"usage":{"prompt_tokens":9,"completion_tokens":%d}}\n\n' % n
+        for n in (1, 2, 3)
+    )
+    assert passed(data, strip=False)[1].usage() == AnswerUsage(9, None, 3)
+
+
+def test_timings_of_a_stream_are_read() -> None:
+    """llama.cpp's, in the last event."""
+    data = b'data: {"choices":[1],"timings":{"cache_n":8,"prompt_n":1,"predicted_n":2}}\n\n'
+    assert passed(data, strip=False)[1].usage() == WANTED
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'data: {"usage":{\n\n',
+        b'data: {"usage":{"prompt_tokens":"9"}}\n\n',
+        b'data: [{"usage":{"prompt_tokens":9}}]\n\n',
+        b'data: {"usage":{"a":' + b"[" * 50_000 + b"\n\n",
+        b'data: {"usage":{"a":"\xff"}}\n\n',
+        b'"usage":{\n\n',
+        b'data: {"usage":null\n\n',
+        b"\n\n\n\n\n",
+        b"data",
+        b'data: {"choices":[{"text":"\xf0"}],"usage":null}\n\n',
+    ],
+)
+def test_what_is_no_event_goes_through(data: bytes) -> None:
+    """Untouched, but for a field that can be seen to be its last."""
+    out, stream = passed(data, strip=True)
+    assert out in {data, data.replace(b',"usage":null', b"")}
+    assert stream.usage() is None
+
+
+def test_an_event_is_held_until_it_is_whole() -> None:
+    """A client could do nothing with its beginning."""
+    stream = EventStream(strip_usage=False)
+    assert stream.feed(DELTA[:10]) == b""
+    assert stream.feed(DELTA[10:] + DELTA[:5]) == DELTA
+    assert stream.between_events
+    assert stream.finish() == DELTA[:5]
+
+
+def test_a_comment_is_not_held() -> None:
+    """It is there to keep the connection alive, also without an empty line behind it."""
+    stream = EventStream(strip_usage=False)
+    assert stream.feed(b": ping\n") == b": ping\n"
+    assert stream.feed(DELTA) == DELTA
+
+
+def test_a_huge_event_goes_through_as_it_comes() -> None:
+    """No more than the bound is held; what follows it is whole again."""
+    stream = EventStream(strip_usage=True)
+    held = b"data: " + b"x" * 2**20
+    assert stream.feed(held) == held
+    assert not stream.between_events
+    assert stream.feed(b"more") == b"more"
+    assert stream.feed(b"end\n\n") == b"end\n\n"
+    assert stream.between_events
+    assert stream.feed(DELTA[:10]) == b""
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        DONE,
+        b'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+        b'event: message_stop\r\ndata: {"type": "message_stop"}\r\n\r\n',
+    ],
+)
+def test_the_last_event_of_a_stream_is_known(last: bytes) -> None:
+    """So that a connection that is lost behind it is no error."""
+    stream = EventStream(strip_usage=False)
+    stream.feed(DELTA)
+    assert not stream.finished
+    stream.feed(last)
+    assert stream.finished
