@@ -160,9 +160,9 @@ def _common(table: Table, secrets: Secrets, found: dict[str, Any]) -> None:
 def _source(table: Table, secrets: Secrets) -> DnsSource | KubernetesSource:
     host, service = table.text("dns"), table.text("kubernetes")
     if (host is None) == (service is None):
+        both = "neither dns nor kubernetes" if host is None else "both dns and kubernetes"
         raise UsageError(
-            f"{table.where} has {'neither' if host is None else 'both'} dns and kubernetes; "
-            "give one: dns = a host, or kubernetes = a service"
+            f"{table.where} has {both}; give one: dns = a host, or kubernetes = a service"
         )
     found: dict[str, Any] = {}
     _put(found, "tls", table.flag("tls"))

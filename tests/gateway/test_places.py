@@ -1,0 +1,97 @@
+"""Addresses of replicas and of their events."""
+
+import pytest
+
+from stemcache.errors import UsageError
+from stemcache.gateway.places import check_endpoint, host_of, named_replica, replica_at
+from stemcache.gateway.replica import ReplicaSpec
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "url"),
+    [
+        ("http://10.0.0.1:8000", "10.0.0.1:8000", "http://10.0.0.1:8000"),
+        ("10.0.0.1:8000", "10.0.0.1:8000", "http://10.0.0.1:8000"),
+        ("http://vllm", "vllm:80", "http://vllm"),
+        ("https://vllm", "vllm:443", "https://vllm"),
+        ("http://VLLM:80/", "vllm:80", "http://vllm"),
+        ("http://h:8000/v1", "h:8000", "http://h:8000"),
+        ("http://h:8000/v1/", "h:8000", "http://h:8000"),
+        ("http://h:8000/a/b/", "h:8000/a/b", "http://h:8000/a/b"),
+        ("http://h/a/v1", "h:80/a", "http://h/a"),
+        ("http://[::1]:8000", "[::1]:8000", "http://[::1]:8000"),
+    ],
+)
+def test_a_url_is_a_replica(given: str, name: str, url: str) -> None:
+    """Different spellings of one address have one name."""
+    assert replica_at(given, "--replica") == ReplicaSpec(name=name, url=url)
+
+
+def test_a_name_may_come_before_it() -> None:
+    """And then it is the name."""
+    assert named_replica("a=http://h:1", "--replica") == ReplicaSpec(name="a", url="http://h:1")
+    assert named_replica("h:1", "--replica").name == "h:1"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("", "has scheme 'http' and host ''"),
+        ("ftp://h", "--replica has scheme 'ftp' and host 'h'"),
+        ("http://", "--replica has scheme 'http' and host ''"),
+        ("http://me:hunter2@h", "--replica holds a user name"),
+        ("http://h?key=hunter2", "--replica has a query or a fragment"),
+        ("http://h#hunter2", "--replica has a query or a fragment"),
+        ("http://h:0", "--replica has port 0"),
+        ("http://h:99999", "--replica is no URL"),
+        ("http://h:x", "--replica is no URL"),
+        ("http://[::1", "--replica is no URL"),
+        ("http://hö", "--replica has characters that no URL has"),
+        ("http://h\r\nx: y", "--replica has characters that no URL has"),
+        ("http://h/" + "a" * 3000, "--replica has characters that no URL has"),
+        ("=http://h", "--replica has no usable name before its '='"),
+        ("ä=http://h", "--replica has no usable name before its '='"),
+    ],
+)
+def test_what_is_no_address_is_told(given: str, message: str) -> None:
+    """Without a password that may be in it."""
+    with pytest.raises(UsageError) as raised:
+        named_replica(given, "--replica")
+    assert message in str(raised.value)
+    assert "hunter2" not in str(raised.value)
+
+
+def test_the_host_is_for_endpoints_beside_it() -> None:
+    """In brackets where those need them."""
+    assert host_of("http://h:8000/a") == "h"
+    assert host_of("http://[::1]:8000") == "[::1]"
+
+
+@pytest.mark.parametrize("endpoint", ["tcp://h:5557", "tcp://[::1]:5557", "ipc:///run/kv"])
+def test_endpoints_can_be_connected_to(endpoint: str) -> None:
+    """They are taken as they are."""
+    assert check_endpoint(endpoint, "--events") == endpoint
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "",
+        "5557",
+        "h:5557",
+        "tcp://h",
+        "tcp://*:5557",
+        "tcp://:1",
+        "http://h:1",
+        "tcp://h:1/x",
+        "ipc://",
+        "tcp://h:99999",
+        "tcp://h :1",
+        "tcp://[::1",
+        "tcp://h:1\n",
+    ],
+)
+def test_other_endpoints_are_refused(endpoint: str) -> None:
+    """What an engine binds to is not what one connects to."""
+    with pytest.raises(UsageError, match="--events is no endpoint of ZeroMQ"):
+        check_endpoint(endpoint, "--events")
