@@ -29,9 +29,9 @@ are within their bound.
 from collections.abc import Sequence
 from enum import StrEnum
 
-from stemcache.gateway.guess_capacity import Capacity, Finding
+from stemcache.gateway.guess_capacity import Finding
 from stemcache.gateway.guess_check import verify
-from stemcache.gateway.guess_seat import Seat, Sent
+from stemcache.gateway.guess_seat import Seat
 from stemcache.gateway.guess_tree import Hold, Node, Tree
 
 __all__ = ["Guess", "Verdict"]
@@ -88,13 +88,13 @@ class Guess:
     def resize(self, seat: int, capacity_units: int | None) -> None:
         """It can hold so many units; None: to be learned. O(what is let go).
 
-        What was learned is kept where this is about what was said before. Where there is room for
-        more, nothing comes back.
+        Within an eighth of what was said before, what was learned since is kept. Else the seat is
+        another, and where it has room for more, nothing comes back.
         """
         mine = self._seats[seat]
         if mine.told(capacity_units):
             self._trim_to(mine, mine.units)
-            self._settle(mine)
+        self._settle(mine)
 
     def capacity_units(self, seat: int) -> int | None:
         """What it can hold, as told or as learned since; None: not known yet. O(1)."""
@@ -112,21 +112,23 @@ class Guess:
         path, depth = self._tree.walk(keys)
         found: dict[int, int] = {}
         for node in reversed(path):
-            holders = node.holders
+            holders, start = node.holders, node.start
             if isinstance(holders, Hold):
                 seat = holders.ring.seat
                 if holders.units and seat not in found:
-                    found[seat] = min(node.start + holders.units, depth)
+                    found[seat] = min(depth, start + holders.units)
             # Who holds what is deeper holds this too: no more holders, nobody left to find.
             elif holders is not None and len(holders) > len(found):
                 for seat, hold in holders.items():
                     if hold.units and seat not in found:
-                        found[seat] = min(node.start + hold.units, depth)
+                        stop = start + hold.units
+                        found[seat] = stop if stop < depth else depth  # noqa: FURB136  twice as fast
         return found
 
-    def routed(self, seat: int, keys: Sequence[int]) -> None:
+    def routed(self, seat: int, keys: Sequence[int], *, answered: bool = True) -> None:
         """The seat will hold all of `keys`, as its most recent.
 
+        `answered`: False where nothing will be reported, as of what another gateway has sent.
         O(nodes on the path), O(keys that nobody held), and amortised O(1) for each run let go.
         """
         if not keys:
@@ -134,7 +136,9 @@ class Guess:
         mine = self._seats[seat]
         tree = self._tree
         path, depth = tree.walk(keys)
-        self._seat_bytes += mine.send(path, depth, keys[-1])
+        mine.number += 1
+        if answered:
+            self._seat_bytes += mine.send(path, depth, keys[-1])
         if path:
             last = path[-1]
             into = depth - last.start
@@ -154,10 +158,11 @@ class Guess:
         """The seat had found exactly the first `held` of `keys`, and has computed the rest since.
 
         Compared with what was believed when they were last routed there. Learns the capacity; what
-        is believed of all other prompts follows from it. A difference of one unit, or a sixty-fourth
-        of the prompt, is none. O(1), but for what is let go or comes back.
+        is believed of all other prompts follows from it. A difference of one unit, or of a
+        sixty-fourth of the prompt, is none. O(1), but for what is let go or comes back.
         """
         mine = self._seats[seat]
+        held = max(0, min(held, len(keys)))
         sent = mine.answered(keys[-1]) if keys else None
         if sent is None:
             return Verdict.UNKNOWN
@@ -165,7 +170,7 @@ class Guess:
         finding = mine.learn(sent, held, slack := 1 + len(keys) // 64)
         if finding is Finding.RESET:
             self._seat_bytes -= mine.forget_sent()
-            self._trim_before(mine, mine.capacity.suspected_since)
+            self._trim_before(mine, mine.capacity.emptied_before)
             return Verdict.RESET_SUSPECTED
         if finding is Finding.MOVED:
             self._settle(mine)
@@ -200,6 +205,7 @@ class Guess:
                 hold.unlink()
                 recency.left(hold.used, hold.kept)
             kept = min(len(node.keys), depth - node.start)
+            hold.sure &= kept <= hold.kept
             mine.kept += kept - hold.kept
             mine.units += kept - hold.units
             hold.kept = hold.units = kept

@@ -12,27 +12,37 @@ not. Neither is taken at its word: other gateways send to the same seat, blocks 
 units are estimates. The capacity is where the fewest of the recent answers contradict it; it moves
 only when another is better by several answers, so a few outliers do not move it.
 
-A seat that has been emptied had lost what it is always found to have, whatever the distance, and
-nothing from before is found again. That is told apart by its odds: answers that would each be
-unlikely add up until something old is found, which ends the suspicion and makes them ordinary, or
-until together they are less likely than one in two thousand. Then nothing is learned from them.
+A seat that has been emptied has lost what it is always found to have, well within its capacity, and
+nothing from before is found again. So losses that would each be unlikely are held back: either
+something is found that was last used before the seat had last proved to be whole, which proves it
+again and makes them ordinary; or together they are less likely than one in 100,000, and the seat
+was emptied: nothing is learned from them, and little is left of what was known, as a seat that
+comes back may be another.
+
+    request    used   proved            lost   lost   lost
+    ──────────────────●─────────── ? ───────────────────────►      emptied at some ?
 """
 
 from array import array
 from enum import Enum
+from itertools import accumulate
 from math import log
+from operator import sub
 
 __all__ = ["Capacity", "Finding"]
 
-_STEP = log(1.05)
-_BINS = 430  # up to some 10^9 units
+_RATIO = 1.02
+_STEP = log(_RATIO)
+_BINS = 1050  # up to some 10^9 units
 _GROWTH = 2 ** (1 / 256)  # of the weight of an answer, over the one before it
 _MOST_WEIGHT = 1e12
 _MARGIN = 3.0  # answers by which another capacity must be better
 _EVERY = 8  # answers between two looks
-_NEAR = 4  # bins to either side, some 20 %, that say how usual a loss is
+_NEAR = 9, 17  # bins before and behind, 20 % and 40 %, that say how usual a loss is
 _KNOWN = 4.0  # answers near a distance that make it known
-_ODDS = log(2000)
+_WELL_WITHIN = 0.7  # of the capacity
+_ODDS = log(100_000)
+_LEFT = 1 / 8  # of the weight of all answers, where the seat is emptied
 
 
 class Finding(Enum):
@@ -42,30 +52,30 @@ class Finding(Enum):
     MOVED = 1
     """Its capacity is another than was thought."""
     RESET = 2
-    """It has been emptied since the use that `suspected_since` names."""
+    """It was emptied before the request that `emptied_before` names."""
 
 
 class Capacity:
-    """Of one seat. 7 kB; O(1) an answer, amortised."""
+    """Of one seat. 18 kB; O(1) an answer but for every eighth, which is O(bins)."""
 
     __slots__ = (
-        "_confirmed",
         "_had",
         "_lost",
         "_odds",
+        "_proved",
         "_seen",
         "_since",
         "_suspect",
         "_weight",
-        "suspected_since",
+        "emptied_before",
         "units",
     )
 
     def __init__(self, units: int | None) -> None:
         """`units`: what is thought of it before there are answers; None: unbounded."""
         self.units = units
-        self.suspected_since = 0
-        """The first answer of the seat that was emptied, by the number of its request."""
+        self.emptied_before = 0
+        """Where it was found to be emptied: the number of a request that it had not seen before."""
         self._had = array("d", bytes(8 * _BINS))
         self._lost = array("d", bytes(8 * _BINS))
         self._weight = 1.0
@@ -73,35 +83,46 @@ class Capacity:
         self._suspect: list[int] = []
         self._odds = 0.0
         self._since: int | None = None
-        self._confirmed = True
-        """Something was found since the seat was last seen to be emptied."""
+        self._proved: int | None = None
+        """Up to this request it was whole; None: it is not known to have held anything."""
 
-    def had(self, distance: int, used: int) -> Finding:
-        """Found a unit at this distance, last used by that request."""
-        self._confirmed = True
-        if self._since is not None and used < self._since:
+    def had(self, distance: int, *, used: int, number: int) -> Finding:
+        """Request `number` found a unit at this distance, which `used` had used last."""
+        if self._proved is None:
+            self._proved = number
+        elif used <= self._proved:
+            self._proved = max(self._proved, number)
             self._acquit()
+        elif self._since is not None:
+            self._since = min(self._since, used)
         return self._add(self._had, distance)
 
-    def lost(self, distance: int, number: int) -> Finding:
+    def lost(self, distance: int, *, number: int) -> Finding:
         """Request `number` did not find a unit at this distance, which had been there."""
-        usual = self._usual(distance)
-        if usual is None or not self._confirmed:
+        unlikely = self._unlikely(distance)
+        if not unlikely:
             return self._add(self._lost, distance)
         if self._since is None:
             self._since = number
         self._suspect.append(distance)
-        self._odds -= log(usual)
+        self._odds += unlikely
         if self._odds < _ODDS:
             return Finding.NOTHING
-        self.suspected_since = self._since
+        self.emptied_before = self._since
         self.begin_again()
         return Finding.RESET
 
+    def well_within(self, distance: int) -> bool:
+        """Whether eviction does not explain that a unit at this distance is lost."""
+        return self.units is None or distance <= self.units * _WELL_WITHIN
+
     def begin_again(self) -> None:
-        """The seat was emptied: nothing that was found or lost around then says anything."""
+        """The seat was emptied: nothing that was lost around then says anything."""
         self._suspect.clear()
-        self._odds, self._since, self._confirmed = 0.0, None, False
+        self._odds, self._since, self._proved = 0.0, None, None
+        for side in (self._had, self._lost):
+            for at in range(_BINS):
+                side[at] *= _LEFT
 
     def _acquit(self) -> None:
         for distance in self._suspect:
@@ -109,14 +130,18 @@ class Capacity:
         self._suspect.clear()
         self._odds, self._since = 0.0, None
 
-    def _usual(self, distance: int) -> float | None:
-        """How often what is as old as this is lost; None where that is not unusual, or unknown."""
+    def _unlikely(self, distance: int) -> float:
+        """Minus the logarithm of how often what is as old is lost; 0 where that is not unusual."""
+        if self._proved is None:
+            return 0.0
+        if not self.well_within(distance):
+            return 0.0
         at = _bin(distance)
-        near = slice(max(0, at - _NEAR), at + _NEAR + 1)
+        near = slice(max(0, at - _NEAR[0]), at + _NEAR[1] + 1)
         had, lost = sum(self._had[near]) / self._weight, sum(self._lost[near]) / self._weight
         if had < _KNOWN or lost > had:
-            return None
-        return (lost + 0.5) / (had + lost + 1.0)
+            return 0.0
+        return -log((lost + 0.5) / (had + lost + 1.0))
 
     def _add(self, side: "array[float]", distance: int) -> Finding:
         self._weight *= _GROWTH
@@ -131,11 +156,8 @@ class Capacity:
 
     def _look(self) -> Finding:
         """Move to where fewest answers contradict, if that is better by enough. O(bins)."""
-        wrong = sum(self._had)
-        costs = [wrong]  # costs[n]: of a capacity that takes in the first n bins
-        for had, lost in zip(self._had, self._lost, strict=True):
-            wrong += lost - had
-            costs.append(wrong)
+        # costs[n]: of a capacity that takes in the first n bins
+        costs = list(accumulate(map(sub, self._lost, self._had), initial=sum(self._had)))
         least = min(costs)
         margin = _MARGIN * self._weight
         now = _BINS if self.units is None else _bin(self.units)
@@ -148,8 +170,8 @@ class Capacity:
             low -= 1
         while high < _BINS and costs[high + 1] <= enough:
             high += 1
-        if high == _BINS:  # nothing is ever lost: a quarter more than what was found
-            high = min(_BINS, low + 2 * _NEAR)
+        if high == _BINS:  # nothing is ever lost: a tenth more than what was found
+            high = min(_BINS, low + 5)
         units = max(1, round((_edge(low) + _edge(high)) / 2))
         if units == self.units:
             return Finding.NOTHING
@@ -163,4 +185,4 @@ def _bin(distance: int) -> int:
 
 def _edge(bins: int) -> float:
     """The distance where the first so many bins end."""
-    return 1.05**bins
+    return float(_RATIO**bins)

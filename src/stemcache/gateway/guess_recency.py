@@ -51,6 +51,8 @@ class Recency:
         not rise. Units of the prompt itself count where they stand before the stretch, and those of
         the same bucket by half. O(buckets, in C + stretches).
         """
+        if not uses:
+            return []
         newer = list(accumulate(reversed(self._units), initial=0))
         buckets = [bisect_right(self._starts, number) - 1 for number, _ in uses]
         own: dict[int, int] = {}

@@ -11,11 +11,11 @@
 from collections.abc import Sequence
 
 from stemcache.gateway.guess_capacity import Capacity, Finding
-from stemcache.gateway.guess_tree import Node, Ring
+from stemcache.gateway.guess_tree import Hold, Node, Ring
 
 __all__ = ["Seat", "Sent"]
 
-_MOST_SENT = 256  # requests whose answers can be learned from
+_MOST_SENT = 512  # requests whose answers can be learned from
 _SENT_BYTES = 512
 _STRETCH_BYTES = 160
 _MOST_STRETCHES = 8
@@ -31,7 +31,7 @@ class Stretch:
         """Keys from the prompt's beginning to the stretch's end."""
         self.used = used
         self.settled = settled
-        """That use was answered: its keys had been computed."""
+        """Its keys had been computed: that use was answered, or had found them there."""
         self.distance = 0
         """Units used more recently than the stretch's first key."""
 
@@ -57,7 +57,7 @@ class Seat(Ring):
 
     __slots__ = ("_given", "_learned", "_open", "_sent", "capacity", "number")
 
-    BYTES = 20 * 1024
+    BYTES = 30 * 1024
     """What a seat takes that holds nothing."""
 
     def __init__(self, seat: int, capacity: int | None) -> None:
@@ -72,20 +72,20 @@ class Seat(Ring):
         self._open: set[int] = set()
 
     def told(self, capacity: int | None) -> bool:
-        """Its capacity was given anew: whether that is news."""
+        """Its capacity was given anew: whether that changes more than an estimate's last digits.
+
+        If it does, what was learned is of another cache. If not, it is better than what is given.
+        """
         before, self._given = self._given, capacity
         if capacity == before:
             return False
-        if (
-            self._learned
-            and capacity is not None
-            and before is not None
-            and abs(capacity - before) <= before // 8
-        ):
-            return False
-        self.capacity = Capacity(capacity)
-        self._learned = False
-        return True
+        if capacity is None or before is None or abs(capacity - before) > before // 8:
+            self.capacity = Capacity(capacity)
+            self._learned = False
+            return True
+        if not self._learned:
+            self.capacity.units = capacity
+        return False
 
     def most_kept(self) -> int | None:
         """Units to keep: beyond what is believed held, as many as it takes to notice more."""
@@ -113,30 +113,32 @@ class Seat(Ring):
             self.units += took
 
     def send(self, path: Sequence[Node], depth: int, last_key: int) -> int:
-        """Another request: remember what is known of its prompt. Bytes that this takes more.
+        """Remember what is known of the prompt that is sent now. Bytes that this takes more.
 
         `path` and `depth`: how the prompt's keys match. O(nodes on the path).
         """
-        self.number += 1
         believed = 0
         stretches: list[Stretch] = []
+        holds: list[Hold] = []
         for node in path:
             hold = node.hold(self.seat)
             if hold is None:
                 break
+            holds.append(hold)
             believed = min(depth, node.start + hold.units) if hold.units else believed
             stop = min(depth, node.start + hold.kept)
-            if stretches and stretches[-1].used == hold.used:
+            settled = hold.sure or hold.used not in self._open
+            if stretches and (stretches[-1].used, stretches[-1].settled) == (hold.used, settled):
                 stretches[-1].stop = stop
             else:
-                settled = hold.used not in self._open
                 stretches.append(Stretch(stop, hold.used, settled=settled))
-        starts = [0, *(each.stop for each in stretches)]
-        uses = [
-            (each.used, each.stop - start) for each, start in zip(stretches, starts, strict=False)
-        ]
-        for each, distance in zip(stretches, self.recency.distances(uses), strict=True):
-            each.distance = distance
+        self._measure(stretches)
+        at = 0
+        for hold in holds:
+            while stretches[at].stop < min(depth, hold.node.start + hold.kept):
+                at += 1
+            stretch = stretches[at]
+            hold.sure = stretch.settled and self.capacity.well_within(stretch.distance)
         sent = Sent(self.number, believed, stretches)
         grown = sent.bytes
         if last_key in self._sent or len(self._sent) >= _MOST_SENT:
@@ -164,9 +166,11 @@ class Seat(Ring):
         found = min(held, known)
         for each in sent.stretches:
             if start < found <= each.stop:
-                finding = self.capacity.had(each.distance + found - start, each.used)
+                finding = self.capacity.had(
+                    each.distance + found - start, used=each.used, number=sent.number
+                )
             if start <= held < each.stop and held + slack < known and each.settled:
-                lost = self.capacity.lost(each.distance + held + 1 - start, sent.number)
+                lost = self.capacity.lost(each.distance + held + 1 - start, number=sent.number)
                 finding = lost if lost is not Finding.NOTHING else finding
             start = each.stop
         self._learned |= finding is Finding.MOVED
@@ -181,6 +185,14 @@ class Seat(Ring):
         assert self.units == fits, f"{self.units} units are believed held, {fits} fit"
         assert len(self._sent) <= _MOST_SENT, "too many requests are remembered"
         assert {sent.number for sent in self._sent.values()} == self._open, "answers got lost"
+
+    def _measure(self, stretches: Sequence[Stretch]) -> None:
+        starts = [0, *(each.stop for each in stretches)]
+        uses = [
+            (each.used, each.stop - start) for each, start in zip(stretches, starts, strict=False)
+        ]
+        for each, distance in zip(stretches, self.recency.distances(uses), strict=True):
+            each.distance = distance
 
     def _drop(self, last_key: int) -> Sent:
         sent = self._sent.pop(last_key)

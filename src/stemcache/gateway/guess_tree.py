@@ -41,7 +41,7 @@ _SLACK_BYTES = 256  # spare room that a run may keep when it was shortened
 class Hold:
     """What one seat keeps of one run."""
 
-    __slots__ = ("kept", "less", "more", "node", "ring", "units", "used")
+    __slots__ = ("kept", "less", "more", "node", "ring", "sure", "units", "used")
 
     def __init__(self, ring: "Ring", node: "Node", used: int) -> None:
         self.ring = ring
@@ -50,6 +50,8 @@ class Hold:
         self.units = 0
         self.used = used
         """The seat's number of the request that used it last."""
+        self.sure = False
+        """It was there when it was last used, so it need not have been computed then."""
         self.less = self
         """The next less recently used; from the end of the ring, the most recently used."""
         self.more = self
@@ -195,6 +197,7 @@ class Tree:
             above = self.hold(ring, upper, hold.used)
             above.kept = at
             above.units = min(at, hold.units)
+            above.sure = hold.sure
             hold.kept -= at
             hold.units -= above.units
             above.link_below(hold.more)
@@ -221,6 +224,7 @@ class Tree:
                 continue
             below.kept += hold.kept
             below.units += hold.units
+            below.sure &= hold.sure
             if ring.edge is hold:
                 ring.edge = below
             hold.unlink()
