@@ -27,6 +27,8 @@ class Costs:
     """Prefill of one block that is not cached."""
     base_s: float = 0.0
     """Prefill of any request, besides its blocks."""
+    delay_s: float = 0.0
+    """After the prefill, before the first token; many may wait so at once."""
     token_s: float = 0.0
     """Between two tokens of an answer; 0: the whole answer at once."""
     hold: bool = False
@@ -101,7 +103,7 @@ class Engine:
         self.counts.cancelled += 1
         if job.state == "waiting":
             self.waiting.remove(job)
-        elif job.state == "decode":
+        elif job.state in {"delay", "decode"}:
             self._end(job)
             self._admit()
         job.state = "done" if job.state != "prefill" else "left"
@@ -141,9 +143,17 @@ class Engine:
             self.changed(job, job.cached_blocks, gone)
         if job.state == "left":
             self._end(job)
+        elif self.costs.delay_s:
+            job.state = "delay"
+            self.call_at(self.now() + self.costs.delay_s, self._delayed, job)
         else:
             self._decode(job)
         self._admit()
+
+    def _delayed(self, job: Job) -> None:
+        if job.state == "delay":
+            self._decode(job)
+            self._admit()
 
     def _decode(self, job: Job) -> None:
         job.state = "decode"

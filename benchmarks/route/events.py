@@ -114,7 +114,12 @@ def write_tokenizer(directory: Path) -> None:
             "invert": False,
         },
         "post_processor": None,
-        "decoder": None,
+        "decoder": {
+            "type": "ByteLevel",
+            "add_prefix_space": False,
+            "trim_offsets": False,
+            "use_regex": False,
+        },
         "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "<unk>"},
     }
     directory.mkdir(parents=True, exist_ok=True)

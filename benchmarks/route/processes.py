@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any, Self
@@ -99,6 +100,9 @@ class Fleet:
 
     def __init__(self, spec: dict[str, Any], *, apart: bool = False) -> None:
         self._apart = apart
+        self._folder = tempfile.TemporaryDirectory(prefix="route-fleet-")
+        self.folder = Path(self._folder.name)
+        """For files that live as long as the workers."""
         count = spec.get("workers", 4)
         specs = [{**spec, "workers": 1}] * count if apart else [spec]
         self.processes = [
@@ -121,6 +125,7 @@ class Fleet:
     def __exit__(self, *_: object) -> None:
         for each in self.processes:
             stop(each, 0.5)
+        self._folder.cleanup()
 
     def counts(self) -> tuple[float, list[dict[str, Any]]]:
         """CPU seconds of all, and what each has counted. Of one that is dead: nothing."""

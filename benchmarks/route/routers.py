@@ -4,15 +4,14 @@ Everybody is told to listen on loopback only, to log little, and which policy to
 left as it comes.
 """
 
-import json
 import os
 import subprocess
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from benchmarks.route.events import write_tokenizer
 from benchmarks.route.processes import (
     ROOT,
     Fleet,
@@ -125,34 +124,25 @@ def _kv_aware(program: str) -> Any:
     return command
 
 
-def _stemcache(policy: str, *more: str, events: bool = False) -> Any:
+def _stemcache(policy: str, *, events: bool = False) -> Any:
     def command(fleet: Fleet, port: int, gateways: int) -> list[str]:
-        program = [str(ROOT / ".venv" / "bin" / "stemcache"), "route"]
-        program += ["--host", "127.0.0.1", "--port", str(port), "--policy", policy, *more]
+        program = [str(ROOT / ".venv" / "bin" / "stemcache"), "route", "--policy", policy]
+        program += ["--host", "127.0.0.1", "--port", str(port), "--log-level", "warning"]
         if gateways > 1:
-            program += ["--gateways", str(gateways)]
-            program += [] if events else ["--agree", "hash"]
-        if not events:
-            for url in fleet.urls:
-                program += ["--replica", url]
-            return program
-        return [*program, "--config", str(_config(fleet))]
+            program += ["--gateways", str(gateways), "--agree", "hash"]
+        for number, url in enumerate(fleet.urls):
+            program += ["--replica", f"w{number}={url}"]
+        if events:
+            directory = fleet.folder / "tokenizer"
+            write_tokenizer(directory)
+            program += ["--tokenizer", str(directory)]
+            for number, endpoint in enumerate(fleet.events):
+                program += ["--events", f"w{number}={endpoint}"]
+            for number, endpoint in enumerate(fleet.replays):
+                program += ["--events-replay", f"w{number}={endpoint}"]
+        return program
 
     return command
-
-
-def _config(fleet: Fleet) -> Path:
-    from benchmarks.route.events import write_tokenizer  # noqa: PLC0415  # pyzmq is optional
-
-    directory = Path(tempfile.mkdtemp(prefix="route-"))
-    write_tokenizer(directory / "tokenizer")
-    lines = [f"tokenizer = {json.dumps(str(directory / 'tokenizer'))}"]
-    for url, events, replay in zip(fleet.urls, fleet.events, fleet.replays, strict=True):
-        lines += ["", "[[replica]]", f'url = "{url}"', f'events = "{events}"']
-        lines += [f'replay = "{replay}"', 'engine = "vllm"']
-    path = directory / "gateway.toml"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
 
 
 def kinds(peers: Path | None) -> list[Kind]:

@@ -29,6 +29,7 @@ def tables(report: Entry) -> dict[str, str]:
     for name, found in report["scenarios"].items():
         if name == "overhead":
             made[name] = _overhead(found)
+            made["connections"] = _connections(found)
         elif name == "two-gateways":
             made[name] = _two(found, report["scenarios"].get("zipf", {"entries": []}))
         else:
@@ -148,6 +149,22 @@ def _overhead(found: Entry) -> str:
     lines = [
         [label, *(_added(rows, label) for rows in found["cells"].values())] for label in labels
     ]
+    return _rows(heads, lines)
+
+
+def _connections(found: Entry) -> str:
+    """Connections that workers took in all of a cell's requests."""
+    heads = ["gateway", *found["cells"]]
+    labels = [entry["label"] for entry in next(iter(found["cells"].values()))]
+    lines = []
+    for label in labels:
+        runs = [
+            run
+            for rows in found["cells"].values()
+            for run in next(entry["runs"][:1] for entry in rows if entry["label"] == label)
+        ]
+        cells = [f"{run['upstream_connections']:,} of {run['worker_requests']:,}" for run in runs]
+        lines.append([label, *cells])
     return _rows(heads, lines)
 
 

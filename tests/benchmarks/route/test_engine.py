@@ -147,3 +147,16 @@ def test_held_streams_end_when_released() -> None:
     asked.engine.release()
     assert asked.said[1:] == [("a", "done", 10.0)]
     assert asked.engine.running == 0
+
+
+def test_delays_run_side_by_side() -> None:
+    """Two requests wait their delay at once, and one whose client leaves says nothing."""
+    asked = Asked(slots=2, delay_s=0.5)
+    asked.ask("a", [1])
+    gone = asked.ask("b", [2])
+    asked.ask("c", [3])
+    asked.time.run(0.25)
+    asked.engine.cancel(gone)
+    asked.time.run()
+    assert asked.said == [("a", "done", 0.5), ("c", "done", 0.75)]
+    assert asked.engine.running == 0
