@@ -4,23 +4,45 @@
 |---|---|
 | a list of text parts | one string, joined by newlines |
 | the same, where the template loops over parts | parts; a string is one part |
+| `developer`, where the template does not know it | `system`, all of them in one at the beginning |
 | `tool_calls[].function.arguments`, a string | the object that it spells, else an empty one |
-| a tool | `type`, `function` with `name`, `description`, `parameters` first and always |
+| a tool | `type`, `function` with `name`, `description`, `parameters`, in this order |
 | `reasoning` | also as `reasoning_content` |
 
 Anything that is not text (images, audio) makes a prompt that is not tokenized here. What another
 engine reshapes otherwise is found out by its reports and costs a worse prediction, nothing else.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-__all__ = ["Conversation", "UnreadableError", "conversation_of"]
+from stemcache.text.memo import TemplateStyle
 
-_TEXT_KINDS = frozenset({"text", "input_text", "output_text", "refusal", "thinking"})
+__all__ = ["CHAT_FIELDS", "Conversation", "UnreadableError", "conversation_of", "without_billing"]
+
+CHAT_FIELDS = (
+    "add_generation_prompt",
+    "add_special_tokens",
+    "chat_template",
+    "chat_template_kwargs",
+    "continue_final_message",
+    "documents",
+    "messages",
+    "reasoning_effort",
+    "tools",
+)
+"""What is read of a body."""
+
+_TEXT_KINDS = frozenset({"input_text", "output_text", "refusal", "text", "thinking"})
+_MOST = 8192
+"""Of messages, and of calls and parts in one: more are made to take long."""
+_SET_BY_FIELDS = ("add_generation_prompt", "continue_final_message")
+_BILLING = "x-anthropic-billing-header"
+"""A line that one client puts before its system prompt, different at every request."""
 
 
 class UnreadableError(ValueError):
@@ -39,41 +61,56 @@ class Conversation:
     add_special_tokens: bool = False
 
 
-def conversation_of(body: Mapping[str, Any], *, parts: bool) -> Conversation:
-    """A chat body reshaped. `parts`: whether the template loops over a message's content.
-
-    Raises UnreadableError.
-    """
+def conversation_of(body: Mapping[str, Any], style: TemplateStyle) -> Conversation:
+    """The `CHAT_FIELDS` of a body, decoded, reshaped for a template. Raises UnreadableError."""
     if body.get("chat_template") is not None:
         raise UnreadableError("the request brings its own chat template")
+    if body.get("documents") is not None:
+        raise UnreadableError("the request brings documents")
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise UnreadableError("messages is no list with messages")
-    values = body.get("chat_template_kwargs")
-    if values is not None and not isinstance(values, dict):
-        raise UnreadableError("chat_template_kwargs is no object")
-    values = dict(values or {})
-    if body.get("documents") is not None:
-        values["documents"] = body["documents"]
-    if body.get("reasoning_effort") is not None:
-        values.setdefault("reasoning_effort", body["reasoning_effort"])
-    generation = values.pop("add_generation_prompt", body.get("add_generation_prompt", True))
-    goes_on = values.pop("continue_final_message", body.get("continue_final_message", False))
+    if len(messages) > _MOST:
+        raise UnreadableError("there are more messages than are read")
+    shaped = [_message(message, style) for message in messages]
+    if not style.developer and any(message["role"] == "developer" for message in shaped):
+        shaped = _one_system(shaped)
+    continues = body.get("continue_final_message") is True
     return Conversation(
-        messages=[_message(message, parts=parts) for message in messages],
+        messages=shaped,
         tools=_tools(body.get("tools")),
-        values=values,
-        add_generation_prompt=generation is not False and not goes_on,
-        continue_final_message=goes_on is True,
+        values=_values(body),
+        add_generation_prompt=body.get("add_generation_prompt") is not False and not continues,
+        continue_final_message=continues,
         add_special_tokens=body.get("add_special_tokens") is True,
     )
 
 
-def _message(message: Any, *, parts: bool) -> dict[str, Any]:
+def without_billing(text: str) -> str:
+    """A system prompt without the line that changes at every request."""
+    return text.partition("\n")[2] if text.startswith(_BILLING) else text
+
+
+def _values(body: Mapping[str, Any]) -> dict[str, Any]:
+    given = body.get("chat_template_kwargs")
+    if given is not None and not isinstance(given, dict):
+        raise UnreadableError("chat_template_kwargs is no object")
+    values = {name: value for name, value in (given or {}).items() if name not in _SET_BY_FIELDS}
+    effort = body.get("reasoning_effort")
+    if effort is not None:
+        values["reasoning_effort"] = effort
+        values.setdefault("enable_thinking", effort != "none")
+    return values
+
+
+def _message(message: Any, style: TemplateStyle) -> dict[str, Any]:
     role = message.get("role") if isinstance(message, dict) else None
     if not isinstance(role, str):
         raise UnreadableError("a message has no role")
-    shaped: dict[str, Any] = {"role": role, "content": _content(message.get("content"), parts)}
+    content = message.get("content")
+    if not isinstance(content, str) or style.parts or (role == "system" and _BILLING in content):
+        content = _content(content, style, bills=role == "system")
+    shaped: dict[str, Any] = {"role": role, "content": content}
     if role == "assistant":
         calls = message.get("tool_calls")
         if calls:
@@ -84,22 +121,28 @@ def _message(message: Any, *, parts: bool) -> dict[str, Any]:
     elif role == "tool":
         if "tool_call_id" in message:
             shaped["tool_call_id"] = message["tool_call_id"]
-        if isinstance(shaped["content"], list):
-            shaped["content"] = "\n".join(part["text"] for part in shaped["content"])
+        if isinstance(content, list):
+            shaped["content"] = "\n".join(part["text"] for part in content)
+    elif role == "developer" and style.developer:
+        shaped["tools"] = message.get("tools")
     if isinstance(message.get("name"), str):
         shaped["name"] = message["name"]
     return shaped
 
 
-def _content(content: Any, parts: bool) -> Any:  # noqa: FBT001  # passed on
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}] if parts else content
+def _content(content: Any, style: TemplateStyle, *, bills: bool) -> Any:
     if content is None:
-        return [] if parts else ""
-    if not isinstance(content, list):
+        content = []
+    elif isinstance(content, str):
+        content = [content]
+    elif not isinstance(content, list):
         raise UnreadableError("a message's content is neither text nor parts")
+    if len(content) > _MOST:
+        raise UnreadableError("a message has more parts than are read")
     texts = [_text(part) for part in content]
-    if parts:
+    if bills:
+        texts = [rest for text in texts if (rest := without_billing(text)) or text == rest]
+    if style.parts:
         return [{"type": "text", "text": text} for text in texts]
     return "\n".join(text for text in texts if text)
 
@@ -116,9 +159,29 @@ def _text(part: Any) -> str:
     return text
 
 
+def _one_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """With `developer` as `system`, and these joined if any is not the first and only one."""
+    messages = [
+        {**message, "role": "system"} if message["role"] == "developer" else message
+        for message in messages
+    ]
+    leading = [message for message in messages if message["role"] == "system"]
+    if len(leading) == 1 and messages[0]["role"] == "system":
+        return messages
+    texts = []
+    for message in leading:
+        content = message["content"]
+        if isinstance(content, list):
+            content = "\n".join(part["text"] for part in content)
+        if content:
+            texts.append(content)
+    others = [message for message in messages if message["role"] != "system"]
+    return [{"role": "system", "content": "\n\n".join(texts)}, *others]
+
+
 def _calls(calls: Any) -> list[dict[str, Any]]:
-    if not isinstance(calls, list):
-        raise UnreadableError("tool_calls is no list")
+    if not isinstance(calls, list) or len(calls) > _MOST:
+        raise UnreadableError("tool_calls is no list, or longer than is read")
     shaped = []
     for call in calls:
         function = call.get("function") if isinstance(call, dict) else None
@@ -133,16 +196,20 @@ def _arguments(arguments: Any) -> dict[str, Any]:
     if isinstance(arguments, str):
         try:
             arguments = msgspec.json.decode(arguments)
-        except (msgspec.DecodeError, RecursionError):
-            return {}
+        except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+            try:
+                # Engines read NaN and the like.
+                arguments = json.loads(arguments)
+            except (ValueError, RecursionError):
+                return {}
     return arguments if isinstance(arguments, dict) else {}
 
 
 def _tools(tools: Any) -> list[dict[str, Any]]:
     if tools is None:
         return []
-    if not isinstance(tools, list):
-        raise UnreadableError("tools is no list")
+    if not isinstance(tools, list) or len(tools) > _MOST:
+        raise UnreadableError("tools is no list, or longer than is read")
     return [_tool(tool) for tool in tools]
 
 
@@ -150,9 +217,12 @@ def _tool(tool: Any) -> dict[str, Any]:
     function = tool.get("function") if isinstance(tool, dict) else None
     if not isinstance(function, dict):
         raise UnreadableError("a tool is no function")
-    first = {name: function.get(name) for name in ("name", "description", "parameters")}
-    return {"type": "function", "function": {**first, **function}, **_rest(tool)}
-
-
-def _rest(tool: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in tool.items() if name not in ("type", "function")}
+    shaped = {name: function.get(name) for name in ("name", "description", "parameters")}
+    defers = tool.get("defer_loading")
+    further = {
+        "strict": function.get("strict"),
+        "defer_loading": function.get("defer_loading", defers),
+    }
+    shaped.update({name: value for name, value in further.items() if value is not None})
+    outer = {"type": "function", "function": shaped}
+    return outer if defers is None else {**outer, "defer_loading": defers}

@@ -14,12 +14,18 @@ from typing import Any
 
 import msgspec
 
-from stemcache.errors import StemcacheError
 from stemcache.gateway.keys import TEXT_UNIT_BYTES, Keys, extend_keys, root_key
 from stemcache.gateway.prompt import Prompt
-from stemcache.gateway.prompt_chat import UnreadableError, conversation_of
+from stemcache.gateway.prompt_chat import (
+    CHAT_FIELDS,
+    Conversation,
+    UnreadableError,
+    conversation_of,
+)
 from stemcache.gateway.prompt_members import decode_any, decode_as, members
+from stemcache.gateway.prompt_messages import MESSAGES_FIELDS, chat_of_messages
 from stemcache.gateway.prompt_path import api_of_path
+from stemcache.gateway.prompt_responses import RESPONSES_FIELDS, chat_of_responses
 from stemcache.gateway.prompt_session import session_of
 from stemcache.gateway.prompt_text import prompt_text
 from stemcache.text.memo import PromptTokenizer, Tokenized, Wanted, key_ids
@@ -37,6 +43,8 @@ _OPTIONS = msgspec.json.Decoder(dict[str, Any])
 _BOUNDS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 _MOST_TOKENS = 2**31
 _LONGEST_MODEL = 512
+_LONGEST_BYTES = 4 * 2**20
+"""Keys are cut from no more of a prompt's text: a seat that has this much has enough to tell."""
 _PIECE_BYTES = 64 * TEXT_UNIT_BYTES
 """Of a prompt's text between remembered beginnings."""
 
@@ -53,8 +61,9 @@ def _no_adapter(model: str) -> str | None:
 class PromptReader:
     """Reads requests; remembers beginnings of prompts, bounded. Safe from several threads.
 
-    A follow-up turn costs about 3 ms for 450 KB with tokens and 1.5 ms without; a prompt that is
-    not known, 1.5 ms a 1,000 tokens and 1 ms a 100 KB.
+    A follow-up turn of 450 KB costs about 3 ms with tokens and 1 ms without. A prompt that is not
+    known costs 1.5 ms a 1,000 tokens and 1 ms a 100 KB: too much for an event loop where it is
+    long, so bodies above some 30 KB are best read in a thread.
     """
 
     def __init__(
@@ -108,7 +117,11 @@ class PromptReader:
         stream = decode_as(fields.get("stream"), _BOOL) is True
         adapter = self._adapters(model) if model is not None else None
         text, text_bytes = self._text(api, fields, root_key(model, adapter, salt))
-        done, unread = self._tokens(api, fields, root_key(adapter, salt))
+        done, unread = None, None
+        if text is not None:
+            done, unread = self._tokens(api, fields, root_key(adapter, salt))
+        elif api is not None:
+            unread = "there is no prompt in the body"
         tokens = done.keys if done is not None else {}
         return Prompt(
             api=api,
@@ -135,13 +148,12 @@ class PromptReader:
             encode=_as_is,
             chain=extend_keys,
         )
-        view = memoryview(text)
-        whole = len(text) - len(text) % _PIECE_BYTES
+        view = memoryview(text)[:_LONGEST_BYTES]
+        whole = len(view) - len(view) % _PIECE_BYTES
         for start in range(0, whole, _PIECE_BYTES):
             walk.add(view[start : start + _PIECE_BYTES])
         done = walk.finish(view[whole:])
-        keys = Keys(done.keys[TEXT_UNIT_BYTES], TEXT_UNIT_BYTES, exact=False)
-        return keys, done.content_bytes
+        return Keys(done.keys[TEXT_UNIT_BYTES], TEXT_UNIT_BYTES, exact=False), len(text)
 
     def _tokens(
         self, api: Api | None, fields: Fields, root: bytes
@@ -150,30 +162,19 @@ class PromptReader:
         if tokenizing is None or api is None:
             return None, None
         sizes = self._block_sizes() if callable(self._block_sizes) else self._block_sizes
+        wanted = Wanted(root, tuple(sorted(sizes)), extend_keys)
         try:
-            wanted = Wanted(root, tuple(sorted(sizes)), extend_keys)
             return _tokenized(tokenizing, api, fields, wanted), None
         except UnreadableError as error:
             return None, str(error)
-        except (StemcacheError, RecursionError):
+        except Exception:  # noqa: BLE001  # templates and tokenizers are others' programs
             return None, "the template or the tokenizer refuses the prompt"
 
 
 def _tokenized(tokenizing: PromptTokenizer, api: Api, fields: Fields, wanted: Wanted) -> Tokenized:
     if api is Api.COMPLETIONS:
         return _of_completions(tokenizing, fields, wanted)
-    if api is not Api.CHAT:
-        raise UnreadableError("requests of this API are not tokenized")
-    names = (
-        "messages", "tools", "chat_template", "chat_template_kwargs", "documents",
-        "reasoning_effort", "add_generation_prompt", "continue_final_message",
-        "add_special_tokens",
-    )  # fmt: skip
-    body = {}
-    for name in names:
-        if name in fields:
-            body[name] = decode_any(fields[name])
-    talk = conversation_of(body, parts=tokenizing.takes_parts)
+    talk = _conversation(tokenizing, api, fields)
     chunks = tokenizing.chunks(
         talk.messages,
         tools=talk.tools,
@@ -182,6 +183,26 @@ def _tokenized(tokenizing: PromptTokenizer, api: Api, fields: Fields, wanted: Wa
         continue_final_message=talk.continue_final_message,
     )
     return tokenizing.tokenize(chunks, wanted, add_special_tokens=talk.add_special_tokens)
+
+
+def _conversation(tokenizing: PromptTokenizer, api: Api, fields: Fields) -> Conversation:
+    style = tokenizing.style
+    if api is Api.CHAT:
+        chat = _decoded(fields, CHAT_FIELDS)
+    elif api is Api.MESSAGES:
+        chat = chat_of_messages(_decoded(fields, MESSAGES_FIELDS), style)
+    elif api is Api.RESPONSES:
+        chat = chat_of_responses(_decoded(fields, RESPONSES_FIELDS))
+    else:
+        raise UnreadableError("requests of this API are not tokenized")
+    return conversation_of(chat, style)
+
+
+def _decoded(fields: Fields, names: Sequence[str]) -> dict[str, Any]:
+    given = {name: fields[name] for name in names if name in fields}
+    if sum(map(len, given.values())) > 3 * _LONGEST_BYTES:
+        raise UnreadableError("the prompt is longer than is read")
+    return {name: decode_any(raw) for name, raw in given.items()}
 
 
 def _of_completions(tokenizing: PromptTokenizer, fields: Fields, wanted: Wanted) -> Tokenized:

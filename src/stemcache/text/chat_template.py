@@ -93,6 +93,15 @@ class JinjaTemplate:
         """Whether the template loops over a message's content: a list of parts, not a text."""
         return self._plain.takes_parts
 
+    def reads(self, name: str) -> bool:
+        """Whether the template reads a value of this name."""
+        return name in self._plain.names or name in self._tools.names
+
+    @property
+    def knows_developer(self) -> bool:
+        """Whether the template speaks of the role `developer`."""
+        return self._plain.knows_developer
+
     def render(
         self,
         messages: Sequence[Message],
@@ -161,8 +170,10 @@ class _Parsed:
             raise ModelError(
                 f"the model's chat template does not parse: {error}; fetch the model again"
             ) from error
-        self.takes_tools = "tools" in meta.find_undeclared_variables(tree)
+        self.names = meta.find_undeclared_variables(tree)
+        self.takes_tools = "tools" in self.names
         self.takes_parts = loops_over_parts(tree)
+        self.knows_developer = "'developer'" in source or '"developer"' in source
 
 
 def _environment(now: Callable[[], datetime]) -> "ImmutableSandboxedEnvironment":

@@ -15,7 +15,7 @@ tenant can tell by the time it takes what another has sent.
 
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,10 +27,13 @@ from stemcache.text.cuts import Cutter
 from stemcache.text.file_tokenizer import FileTokenizer
 from stemcache.text.prefix_memo import Chain, PrefixMemo
 
-__all__ = ["PromptTokenizer", "Tokenized", "Wanted", "key_ids"]
+__all__ = ["PromptTokenizer", "TemplateStyle", "Tokenized", "Wanted", "key_ids"]
 
 ID_BYTES = 4
-_LONGEST_BYTES = 16 * 2**20
+_LONGEST_BYTES = 4 * 2**20
+"""About a million tokens."""
+_MOST_CHUNKS = 65_536
+"""A template writes a few a message: more come from messages made to take long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,20 @@ class Tokenized:
     """By block size: the key of each whole block. The lists are the caller's own."""
     known_bytes: int
     """Bytes of text whose ids were remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateStyle:
+    """How messages are to be shaped for a template."""
+
+    parts: bool = False
+    """It loops over a message's content: a list of parts, never a text."""
+    developer: bool = False
+    """It speaks of the role `developer`."""
+    late_system: bool = True
+    """It takes messages of the role `system` behind the first."""
+    effort: bool = False
+    """It reads how much is to be thought, under either of the names for it."""
 
 
 def _utc_now() -> datetime:
@@ -83,17 +100,13 @@ class PromptTokenizer:
         self._template = load_template(where, now=now)
         self._cutter = Cutter(self._tokenizer, *_sample(self._template))
         self._longest = longest_bytes
+        self.style = _style(self._template)
         self.memo = PrefixMemo(memo_bytes)
 
     @property
     def takes_tools(self) -> bool:
         """Whether the template writes tools."""
         return isinstance(self._template, JinjaTemplate) and self._template.takes_tools
-
-    @property
-    def takes_parts(self) -> bool:
-        """Whether the template loops over a message's content, a list of parts then."""
-        return isinstance(self._template, JinjaTemplate) and self._template.takes_parts
 
     def chunks(
         self,
@@ -143,9 +156,9 @@ class PromptTokenizer:
         try:
             if add_special_tokens:
                 # What is added at the beginning or end is added to a whole text.
-                rest = "".join(chunks).encode()
+                rest = "".join(_bounded(chunks)).encode()
             else:
-                rest = self._cutter.cut(chunks, take)
+                rest = self._cutter.cut(_bounded(chunks), take)
         except UnicodeEncodeError:
             raise RequestError("the prompt has half of a character; send whole ones") from None
         self._check_length(walk.passed_bytes + len(rest))
@@ -164,6 +177,15 @@ class PromptTokenizer:
             )
 
 
+def _bounded(chunks: Iterable[str]) -> Iterator[str]:
+    for count, chunk in enumerate(chunks):
+        if count >= _MOST_CHUNKS:
+            raise RequestError(
+                "the prompt has more parts than are tokenized; send fewer messages or calls"
+            )
+        yield chunk
+
+
 def _sample(template: ChatTemplate) -> tuple[str, int]:
     """A short conversation as the template writes it, and its turns; empty if it does not."""
     talk = [{"role": ("user", "assistant")[i % 2], "content": "Hello"} for i in range(5)]
@@ -171,6 +193,24 @@ def _sample(template: ChatTemplate) -> tuple[str, int]:
         return template.render(talk, add_generation_prompt=False), len(talk)
     except RequestError:
         return "", 1
+
+
+def _style(template: ChatTemplate) -> TemplateStyle:
+    if not isinstance(template, JinjaTemplate):
+        return TemplateStyle()
+    talk = [{"role": ("system", "user")[i % 2], "content": "Hello"} for i in range(4)]
+    try:
+        template.render(talk, add_generation_prompt=False)
+    except RequestError:
+        late_system = False
+    else:
+        late_system = True
+    return TemplateStyle(
+        parts=template.takes_parts,
+        developer=template.knows_developer,
+        late_system=late_system,
+        effort=template.reads("reasoning_effort") or template.reads("enable_thinking"),
+    )
 
 
 def key_ids(ids: Sequence[int], wanted: Wanted) -> Tokenized:
