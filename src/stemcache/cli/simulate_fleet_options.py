@@ -38,6 +38,7 @@ _GIVEN_WITH = {
     "fleet_decode_rate": "--decode-rate",
     "fleet_slots": "--slots",
     "fleet_speed": "--speed",
+    "fleet_spread_s": "--spread",
     "fleet_concurrency": "--concurrency",
     "fleet_knowledge": "--knowledge",
     "fleet_gateways": "--gateways",
@@ -66,6 +67,7 @@ class FleetFlags:
     routings: tuple[str, ...]
     speeds: Speeds
     speed: float
+    spread_s: float
     concurrency: int | None
     knowledge: Knowledge
     gateways: int
@@ -108,6 +110,7 @@ class FleetFlags:
             routers=self.gateways,
             agreement=self.agree,
             speed=self.speed,
+            spread_s=self.spread_s,
             concurrency=self.concurrency,
             seed=self.seed,
         )
@@ -177,6 +180,15 @@ def fleet_options(command: Callable[..., R]) -> Callable[..., R]:
         help="With --replicas: requests come so many times as fast as in the trace.",
     )
     @click.option(
+        "--spread",
+        "fleet_spread_s",
+        default="0s",
+        show_default=True,
+        type=DURATION,
+        help="With --replicas: spread requests of one moment over this time, where the trace's "
+        "clock is coarse (3s for mooncake).",
+    )
+    @click.option(
         "--concurrency",
         "fleet_concurrency",
         type=click.IntRange(1),
@@ -226,6 +238,7 @@ def fleet_options(command: Callable[..., R]) -> Callable[..., R]:
         fleet_decode_rate: float,
         fleet_slots: int,
         fleet_speed: float,
+        fleet_spread_s: float,
         fleet_concurrency: int | None,
         fleet_knowledge: str,
         fleet_gateways: int,
@@ -240,23 +253,26 @@ def fleet_options(command: Callable[..., R]) -> Callable[..., R]:
                     f"{given[0]} is given without --replicas; add it, or leave {given[0]} out"
                 )
             return command(*args, fleet=None, **kwargs)
-        if "--speed" in given and fleet_concurrency is not None:
-            raise UsageError(
-                "--speed and --concurrency do not go together: clients that wait do not look at "
-                "the trace's times; leave one out"
-            )
+        for flag in ("--speed", "--spread"):
+            if flag in given and fleet_concurrency is not None:
+                raise UsageError(
+                    f"{flag} and --concurrency do not go together: clients that wait do not look "
+                    "at the trace's times; leave one out"
+                )
         if "--agree" in given and fleet_gateways == 1:
             raise UsageError(
                 f"--agree {fleet_agree} is given with one gateway; add --gateways 2, or leave it "
                 "out"
             )
-        if math.isinf(fleet_overhead_s):
-            raise UsageError("--overhead is inf; use a time with an end, such as 20ms")
+        for flag, seconds in (("--overhead", fleet_overhead_s), ("--spread", fleet_spread_s)):
+            if math.isinf(seconds):
+                raise UsageError(f"{flag} is inf; use a time with an end, such as 20ms or 3s")
         flags = FleetFlags(
             replicas=fleet_replicas,
             routings=fleet_routings,
             speeds=Speeds(fleet_prefill_rate, fleet_overhead_s, fleet_decode_rate, fleet_slots),
             speed=fleet_speed,
+            spread_s=fleet_spread_s,
             concurrency=fleet_concurrency,
             knowledge=Knowledge(fleet_knowledge),
             gateways=fleet_gateways,

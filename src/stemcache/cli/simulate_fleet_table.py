@@ -50,6 +50,8 @@ def _facts(answer: dict[str, Any]) -> list[Text]:
         coming = f"from {_count(fleet['concurrency'], 'client')} that wait for their answers"
     else:
         pace = "" if fleet["speed"] == 1 else f", {fleet['speed']:g} times as fast"
+        if fleet["spread_s"]:
+            pace += f", those of one moment spread over {_waiting(fleet['spread_s'])}"
         coming = f"over {lasting(answer['span_s'])}{pace}"
     each = "no bound" if fleet["capacity_blocks"] is None else _blocks(fleet["capacity_blocks"])
     decode = "at once" if fleet["decode_rate"] is None else f"at {fleet['decode_rate']:,g}/s"

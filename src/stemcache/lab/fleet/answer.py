@@ -45,6 +45,7 @@ def fleet_as_json(simulation: FleetSimulation, *, trace: str, unit: str) -> dict
             "gateways": setup.routers,
             "agree": str(setup.agreement),
             "speed": None if setup.concurrency is not None else setup.speed,
+            "spread_s": None if setup.concurrency is not None else setup.spread_s,
             "concurrency": setup.concurrency,
             "routing_seed": setup.seed,
         },

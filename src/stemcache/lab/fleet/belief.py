@@ -51,14 +51,14 @@ class Exact:
     def cached_blocks(self, job: Job, replica: int) -> int:
         """What is there, or will be once what was sent before has been computed."""
         held = self._caches[replica].match(job)
-        keys, pending = job.keys, self._pending[replica]
+        pending = self._pending[replica]
         usable = job.visit.usable_blocks
-        if held >= usable or keys[held] not in pending:
+        if held >= usable or job.key(held) not in pending:
             return held
         low, high = held + 1, usable  # closed under prefix, so the end can be searched for
         while low < high:
             middle = (low + high + 1) // 2
-            if keys[middle - 1] in pending:
+            if job.key(middle - 1) in pending:
                 low = middle
             else:
                 high = middle - 1
@@ -71,14 +71,14 @@ class Exact:
     def sent(self, job: Job, replica: int) -> None:
         """Counts as there until it is answered."""
         pending = self._pending[replica]
-        for key in job.keys:
+        for key in job.all_keys():
             pending[key] = pending.get(key, 0) + 1
 
     def answered(self, job: Job, replica: int, *, predicted: int, reported: int) -> None:
         """From now on only what the replica says."""
         del predicted, reported
         pending = self._pending[replica]
-        for key in job.keys:
+        for key in job.all_keys():
             left = pending[key] - 1
             if left:
                 pending[key] = left

@@ -1,13 +1,14 @@
 """A request of the trace, made ready once for all routings that are tried."""
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from hashlib import blake2b
 
 import numpy as np
+import numpy.typing as npt
 
 from stemcache.core.tokens import Chain
 from stemcache.lab.visit import Visit
+from stemcache.trace.record import BlockIds
 
 __all__ = ["TOKENS_AN_ID", "Job", "jobs"]
 
@@ -31,32 +32,22 @@ class Job:
             block_size=TOKENS_AN_ID,
             namespace=visit.scope.encode("utf-8", "surrogatepass"),
         )
-        self._salt = salt
-
-    @cached_property
-    def keys(self) -> list[int]:
-        """A key for each block, which stands for all before it too; equal across scopes never."""
-        mixed = np.asarray(self.visit.ids, np.int64).view(np.uint64) ^ np.uint64(self._salt)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * _M1
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * _M2
-        keys: list[int] = (mixed ^ (mixed >> np.uint64(31))).tolist()
-        return keys
-
-    @property
-    def head(self) -> int:
+        self._keys = _spread(visit.ids, salt)
+        blocks = len(self._keys)
+        depth = min(blocks, -(-_HEAD_TOKENS // visit.block_tokens))
+        self.head = self.key(depth - 1) if blocks else 0
         """The key of the block that ends the first few hundred tokens; 0 for an empty prompt."""
-        if not self.keys:
-            return 0
-        return self.keys[min(len(self.keys), -(-_HEAD_TOKENS // self.visit.block_tokens)) - 1]
-
-    @cached_property
-    def rungs(self) -> list[int]:
+        self.rungs = [self.key((1 << step) - 1) for step in range(blocks.bit_length())]
         """Keys of beginnings of 1, 2, 4 … blocks."""
-        keys, depth, rungs = self.keys, 1, []
-        while depth <= len(keys):
-            rungs.append(keys[depth - 1])
-            depth *= 2
-        return rungs
+
+    def key(self, block: int) -> int:
+        """What stands for a block and all before it; blocks of different scopes never meet."""
+        return int(self._keys[block])
+
+    def all_keys(self) -> list[int]:
+        """Those of all blocks. Made anew: 40 bytes a block as long as somebody has it."""
+        keys: list[int] = self._keys.tolist()
+        return keys
 
     def tokens(self, blocks: int) -> int:
         """Prompt tokens in the first `blocks` blocks; the partial last block has fewer."""
@@ -64,7 +55,7 @@ class Job:
 
 
 def jobs(visits: Iterable[Visit]) -> Sequence[Job]:
-    """All of a trace, in its order. Holds the trace: 16 bytes a block."""
+    """All of a trace, in its order. Holds the trace: 32 bytes a block."""
     salts: dict[str, int] = {}
     made = []
     for number, visit in enumerate(visits):
@@ -74,3 +65,10 @@ def jobs(visits: Iterable[Visit]) -> Sequence[Job]:
             salt = salts[visit.scope] = int.from_bytes(blake2b(name, digest_size=8).digest())
         made.append(Job(number, visit, salt=salt))
     return made
+
+
+def _spread(ids: BlockIds, salt: int) -> npt.NDArray[np.uint64]:
+    mixed = np.asarray(ids, np.int64).view(np.uint64) ^ np.uint64(salt)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * _M1
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * _M2
+    return mixed ^ (mixed >> np.uint64(31))

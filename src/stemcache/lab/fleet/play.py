@@ -70,13 +70,15 @@ class _Fleet:
 
 
 def by_clock(
-    jobs: Sequence[Job], replicas: Sequence[Replica], routers: Sequence[Router], *, speed: float
+    jobs: Sequence[Job],
+    replicas: Sequence[Replica],
+    routers: Sequence[Router],
+    *,
+    arrivals_s: Sequence[float],
 ) -> list[Stay]:
-    """Requests come at the trace's times, which are divided by `speed`, whatever the queues."""
+    """Requests come at their times, whatever the queues. Their stays, in that order."""
     fleet = _Fleet(replicas, routers)
-    zero_s = jobs[0].visit.now_s if jobs else 0.0
-    for job in jobs:
-        now_s = (job.visit.now_s - zero_s) / speed
+    for job, now_s in zip(jobs, arrivals_s, strict=True):
         while (next_s := fleet.next_s) is not None and next_s <= now_s:
             fleet.step()
         fleet.arrive(job, now_s)

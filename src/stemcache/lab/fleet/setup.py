@@ -70,6 +70,8 @@ class FleetSetup:
     agreement: Agreement = Agreement.ALONE
     speed: float = 1.0
     """Times of the trace are divided by this."""
+    spread_s: float = 0.0
+    """Requests of one moment are spread over so many of the trace's seconds."""
     concurrency: int | None = None
     """So many clients that each send the next request when one is answered; None: by the clock."""
     seed: int = 0

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from stemcache.errors import UsageError
+from stemcache.lab.fleet.arrivals import arrivals
 from stemcache.lab.fleet.belief import Belief, Exact, Guess
 from stemcache.lab.fleet.cache import ReplicaCache
 from stemcache.lab.fleet.job import Job, jobs
@@ -45,7 +46,7 @@ class FleetSimulation:
 def simulate_fleet(
     requests: Iterable[TraceRequest], setup: FleetSetup, reading: Question
 ) -> FleetSimulation:
-    """Play a trace, which is held in memory (16 bytes a block). Raises UsageError.
+    """Play a trace, which is held in memory (32 bytes a block). Raises UsageError.
 
     Of `reading` what it says of blocks, tenants, warm-up and engines' rules counts; capacity and
     eviction are the fleet's.
@@ -110,7 +111,8 @@ def play_fleet(
         for number, policy in enumerate(policies)
     ]
     if setup.concurrency is None:
-        stays = by_clock(ready, replicas, routers, speed=setup.speed)
+        times = arrivals(ready, speed=setup.speed, spread_s=setup.spread_s)
+        stays = by_clock(ready, replicas, routers, arrivals_s=times)
     else:
         stays = by_clients(ready, replicas, routers, clients=setup.concurrency)
     return outcome(routing, stays, replicas)
