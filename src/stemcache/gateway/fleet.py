@@ -263,6 +263,9 @@ class Fleet:
 
     def _reset(self, seat: Seat, why: str) -> None:
         self.mirror.clear(seat.number)
+        self._lost(seat, why)
+
+    def _lost(self, seat: Seat, why: str) -> None:
         seat.load.restarted()
         seat.check.begin_again()
         seat.resets += 1

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from stemcache.gateway.decision import Source
 from stemcache.gateway.estimate import TokenEstimate
-from stemcache.gateway.guess import Guess
+from stemcache.gateway.guess import Guess, Verdict
 from stemcache.gateway.holdings import Holdings
 from stemcache.gateway.keys import TEXT_UNIT_BYTES, Keys
 from stemcache.gateway.prompt import Prompt
@@ -172,7 +172,7 @@ class Mirror:
         """Another gateway has sent a prompt there. `unit`: tokens of a block, 0 for bytes."""
         place = self._places[seat]
         if not place.complete and unit in (0, place.block):
-            self._guess.routed(seat, keys)
+            self._guess.routed(seat, keys, answered=False)
 
     def keys_for(self, seat: int, prompt: Prompt) -> Keys | None:
         """The prompt's keys of the kind that the seat is looked up by."""
@@ -187,16 +187,16 @@ class Mirror:
         if place.complete:
             self._resize(seat)
 
-    def reported(self, seat: int, prompt: Prompt, believed: int, usage: AnswerUsage) -> None:
+    def reported(self, seat: int, prompt: Prompt, believed: int, usage: AnswerUsage) -> Verdict:
         """Learn from an answer what its seat had held of the prompt, and how long that was."""
         if usage.prompt_tokens is not None and prompt.prompt_tokens is None:
             self._estimate.learn(prompt.model, prompt.text_bytes, usage.prompt_tokens)
         place = self._places.get(seat)
         if place is None or place.complete or usage.cached_tokens is None:
-            return
+            return Verdict.UNKNOWN
         keys = _keys_for(prompt, place)
         if keys is None or not keys.keys:
-            return
+            return Verdict.UNKNOWN
         unit = self._unit_tokens(prompt, keys)
         if usage.prompt_tokens and not keys.exact:
             # By shares: what a template adds to the text falls out.
@@ -206,7 +206,7 @@ class Mirror:
             held = round(believed / unit)
         else:
             held = round(usage.cached_tokens / unit)
-        self._guess.correct(seat, keys.keys, held=min(held, len(keys)))
+        return self._guess.correct(seat, keys.keys, held=min(held, len(keys)))
 
     def slack(self, seat: int, prompt: Prompt) -> int:
         """How far a prediction may be off for no fault of the mirror's, in tokens."""

@@ -11,6 +11,7 @@ of the mirror; the others are O(nodes of the prompt's path).
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 from stemcache.gateway.decision import Decision, Source
 from stemcache.gateway.fleet import Fleet
 from stemcache.gateway.gossip import Placement, placement
+from stemcache.gateway.guess import Verdict
 from stemcache.gateway.keys import Keys
 from stemcache.gateway.member import Member, Seat
 from stemcache.gateway.mirror import Belief
@@ -102,7 +104,10 @@ class Router(Fleet):
         tokens = self.mirror.prompt_tokens(prompt)
         beliefs = self.mirror.beliefs(prompt, [seat.number for _, seat in seats], tokens)
         views = self._views(seats, beliefs, now_s)
+        kept = self._policy, self._rng
+        self._policy, self._rng = deepcopy(kept)  # its turn and its chance stay as they are
         decision = self._decide(prompt, seats, beliefs, views, now_s=now_s) if seats else None
+        self._policy, self._rng = kept
         most = self._settings.limits.per_replica
         chosen_from = {member.spec.name for member, _ in seats}
         return {
@@ -268,8 +273,10 @@ class Router(Fleet):
         changed = seat.check.add(
             predicted, reported.cached, reported.prompt, slack=max(slack, reported.prompt // 50)
         )
-        self.mirror.reported(seat.number, flight.prompt, predicted, usage)
-        if changed is Standing.DISAGREES:
+        verdict = self.mirror.reported(seat.number, flight.prompt, predicted, usage)
+        if verdict is Verdict.RESET_SUSPECTED:
+            self._lost(seat, "it reports that what it always holds is gone")
+        elif changed is Standing.DISAGREES:
             detail = (
                 f"{seat.check.differing} of {seat.check.answers} answers differ; predicted "
                 f"{seat.check.predicted_tokens} and reported {seat.check.reported_tokens} tokens"

@@ -1,0 +1,214 @@
+"""A request router for plain Ray Serve deployments: the policies of `stemcache route` there.
+
+```python
+from ray.serve.config import RequestRouterConfig
+
+@serve.deployment(
+    num_replicas=8,
+    request_router_config=RequestRouterConfig(
+        request_router_class="stemcache.integrations.ray_serve:StemcacheRequestRouter",
+        request_router_kwargs={"policy": "auto"},
+    ),
+)
+class Model: ...
+```
+Ray makes one router for each handle and proxy. They share nothing here, so with more than one
+`by_hash=True` lets them agree on prompts that none of them has sent. What a request asks is looked
+for in its arguments: a body as a mapping, JSON as bytes or text, or an object with `messages`,
+`prompt` or `input`; anything else goes by load. Written for Ray 2.60.
+"""
+
+from collections.abc import Iterable, Mapping
+from random import Random
+from time import monotonic
+from typing import Any
+
+import msgspec
+from ray.serve.request_router import (
+    PendingRequest,
+    ReplicaID,
+    RequestRouter,
+    RunningReplica,
+)
+
+from stemcache.gateway.decision import Decision
+from stemcache.gateway.prompt import Prompt
+from stemcache.gateway.read_prompt import PromptReader
+from stemcache.gateway.replica import ReplicaSpec
+from stemcache.gateway.router import Flight, Router
+from stemcache.gateway.settings import Agree, GatewaySettings
+
+__all__ = ["StemcacheRequestRouter", "body_of"]
+
+_FLIGHTS = 65_536
+_MESSAGES = ("messages", "system", "tools", "model", "prompt", "input", "instructions", "user")
+
+
+class StemcacheRequestRouter(RequestRouter):  # type: ignore[misc]  # ray is not typed for mypy
+    """Sends each request to the replica that should answer first, given what each has cached.
+
+    Not a `FIFOMixin`: a replica that was chosen for one prompt is not given to another.
+    """
+
+    def initialize_state(
+        self,
+        *,
+        policy: str = "auto",
+        by_hash: bool = False,
+        routers: int = 1,
+        mirror_bytes: int = 64 * 2**20,
+        seed: int = 0,
+        **unknown: object,
+    ) -> None:
+        """Called by Ray with `request_router_kwargs`. Raises TypeError for others.
+
+        `routers`: how many handles and proxies send to the deployment; loads are taken times this.
+        """
+        if unknown:
+            raise TypeError(
+                f"unknown request_router_kwargs {sorted(unknown)}; "
+                "use policy, by_hash, routers, mirror_bytes, seed"
+            )
+        self._settings = GatewaySettings(
+            policy=policy,
+            agree=Agree.HASH if by_hash else Agree.ALONE,
+            gateways=routers,
+            mirror_bytes=mirror_bytes,
+        )
+        self._router = Router(self._settings, rng=Random(seed))
+        self._reader = PromptReader(
+            tokenizing=None, block_sizes=frozenset, session_headers=(), adapter_of=lambda _m: None
+        )
+        self._chosen: dict[str, tuple[Prompt, dict[str, Decision]]] = {}
+        self._flights: dict[str, Flight] = {}
+
+    @property
+    def fleet(self) -> Mapping[str, Any]:
+        """As `/v1/fleet` has it."""
+        return self._router.fleet(now_s=monotonic())
+
+    def update_replicas(self, replicas: list[RunningReplica]) -> None:
+        """Take the replicas as they are now; those that stay keep what was learned."""
+        super().update_replicas(replicas)
+        self._router.configure(self._settings, [_spec(each.replica_id) for each in replicas])
+
+    async def choose_replicas(
+        self,
+        candidate_replicas: list[RunningReplica],
+        pending_request: PendingRequest | None = None,
+    ) -> list[list[RunningReplica]]:
+        """Ranks of one: the best, the next best, then all others that may take it."""
+        able = self.select_available_replicas(candidate_replicas)
+        if pending_request is None or not able:
+            return [able]
+        by_name = {_name(each.replica_id): each for each in able}
+        prompt = self._read(pending_request)
+        others = frozenset(
+            seat.number
+            for member in self._router.members
+            if member.spec.name not in by_name
+            for seat in member.seats
+        )
+        ranks: list[list[RunningReplica]] = []
+        decisions: dict[str, Decision] = {}
+        excluded = others
+        for _ in range(2):
+            decision = self._router.choose(prompt, now_s=monotonic(), exclude=excluded)
+            if decision is None:
+                break
+            decisions[decision.name] = decision
+            ranks.append([by_name.pop(decision.name)])
+            excluded |= {decision.seat}
+        if by_name:
+            ranks.append(list(by_name.values()))
+        if len(self._chosen) < _FLIGHTS:
+            self._chosen[_request_id(pending_request)] = (prompt, decisions)
+        return ranks
+
+    def on_request_routed(
+        self, pending_request: PendingRequest, replica_id: ReplicaID, result: object
+    ) -> None:
+        """It is on its way."""
+        del result
+        request = _request_id(pending_request)
+        prompt, decisions = self._chosen.pop(request, (None, {}))
+        if prompt is None:
+            return
+        name = _name(replica_id)
+        decision = decisions.get(name)
+        if decision is None:
+            # Neither of the two best would take it: wherever it went, it is held there now.
+            away = frozenset(
+                seat.number
+                for member in self._router.members
+                if member.spec.name != name
+                for seat in member.seats
+            )
+            decision = self._router.choose(prompt, now_s=monotonic(), exclude=away)
+        if decision is not None:
+            self._flights[request] = self._router.sent(decision, prompt, now_s=monotonic())
+
+    def on_request_completed(self, replica_id: ReplicaID, internal_request_id: str) -> None:
+        """It has ended, well or not; Ray does not say what the answer held."""
+        del replica_id
+        flight = self._flights.pop(internal_request_id, None)
+        if flight is not None:
+            self._router.done(flight, None, now_s=monotonic())
+
+    def on_replica_actor_died(self, replica_id: ReplicaID) -> None:
+        """What it held is gone."""
+        super().on_replica_actor_died(replica_id)
+        self._router.restarted(_name(replica_id), "its actor died", now_s=monotonic())
+
+    def _read(self, pending: PendingRequest) -> Prompt:
+        body = body_of((*pending.args, *pending.kwargs.values()))
+        return self._reader.read(b"", (), body, tenant=None, salt=None)
+
+
+def body_of(arguments: Iterable[object]) -> bytes:
+    """The first argument that asks something, as JSON; `{}` where none does. Never raises."""
+    for argument in arguments:
+        try:
+            body = _as_json(argument)
+        except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+            continue
+        if body is not None:
+            return body
+    return b"{}"
+
+
+def _as_json(argument: object) -> bytes | None:
+    if isinstance(argument, bytes | bytearray):
+        return bytes(argument) if argument.lstrip()[:1] == b"{" else _prompt(argument.decode())
+    if isinstance(argument, str):
+        return argument.encode() if argument.lstrip()[:1] == "{" else _prompt(argument)
+    if isinstance(argument, Mapping):
+        return msgspec.json.encode(dict(argument), enc_hook=str)
+    found = {name: getattr(argument, name, None) for name in _MESSAGES}
+    said = {name: value for name, value in found.items() if value is not None}
+    if not said.keys() & {"messages", "prompt", "input"}:
+        return None
+    return msgspec.json.encode(said, enc_hook=_plain)
+
+
+def _prompt(text: str) -> bytes:
+    return msgspec.json.encode({"prompt": text})
+
+
+def _plain(value: object) -> object:
+    """A model of pydantic's as a mapping."""
+    dump = getattr(value, "model_dump", None)
+    return dump() if callable(dump) else str(value)
+
+
+def _spec(replica: ReplicaID) -> ReplicaSpec:
+    name = _name(replica)
+    return ReplicaSpec(name=name, url=f"ray://{name}")
+
+
+def _name(replica: ReplicaID) -> str:
+    return str(replica.unique_id)
+
+
+def _request_id(pending: PendingRequest) -> str:
+    return str(pending.metadata.internal_request_id)
