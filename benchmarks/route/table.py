@@ -7,6 +7,7 @@ A quoted table stands between `<!-- benchmarks.route: NAME -->` and `<!-- end --
 medians of the repeats, the lowest and highest in brackets.
 """
 
+import itertools
 import json
 import statistics
 from collections.abc import Callable, Sequence
@@ -185,15 +186,16 @@ def _added(rows: list[Entry], label: str) -> str:
 def _machine(found: Entry, versions: dict[str, str]) -> str:
     made = found["machine"]
     seen = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
+    rows = [*found.get("entries", []), *itertools.chain(*found.get("cells", {}).values())]
     cores = [
         run["load_and_workers_cores"]
-        for entry in found.get("entries", [])
+        for entry in rows
         for run in entry["runs"]
         if "load_and_workers_cores" in run
     ]
-    share = f"; workers and load took at most {max(cores) / made['cores']:.0%} of the CPU" * bool(
-        cores
-    )
+    share = ""
+    if cores:
+        share = f"; workers and load took at most {max(cores) / made['cores']:.0%} of the CPU"
     alone = (
         f" Of {found['prompts']:,} requests one cache of all workers' size finds "
         f"{found['one_cache']:.3f}, one worker's {found['one_worker']:.3f}, one without end "
