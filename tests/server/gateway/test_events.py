@@ -1,88 +1,127 @@
 """Against a publisher on real sockets that speaks as vLLM and SGLang do."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
 import pytest
+import uvloop
 import zmq
 
+from stemcache.errors import UsageError
+from stemcache.gateway.holdings import Holdings
+from stemcache.gateway.keys import Keys, extend_keys, root_key
 from stemcache.gateway.kv_events import Batch, Stored
 from stemcache.gateway.replica import ReplicaSpec
-from stemcache.server.gateway.events import Subscription
+from stemcache.server.gateway.events import Subscription, seat_endpoint
+
+CLEARED = {"type": "AllBlocksCleared"}
 
 
-def stored(number: int) -> list[Any]:
-    """A batch that stores one block of the chain 0, 1, 2, …"""
-    return [
-        float(number),
-        [
-            {
-                "type": "BlockStored",
-                "block_hashes": [number],
-                "parent_block_hash": number - 1 if number else None,
-                "token_ids": [number],
-                "block_size": 1,
-                "lora_id": None,
-                "medium": "GPU",
-                "lora_name": None,
-            }
-        ],
-        0,
-    ]
+def stored(number: int, *, run: int = 1, rank: int | None = 0) -> list[Any]:
+    """A batch that stores the block `number` of the chain 0, 1, 2, …, as vLLM sends it."""
+    event = {
+        "type": "BlockStored",
+        "block_hashes": list(range(number, number + run)),
+        "parent_block_hash": number - 1 if number else None,
+        "token_ids": list(range(number, number + run)),
+        "block_size": 1,
+        "lora_id": None,
+        "medium": "GPU",
+        "lora_name": None,
+    }
+    return [float(number), [event], rank]
+
+
+def stored_as_array(number: int) -> list[Any]:
+    """The same as SGLang sent it before it sent maps: by position, hashes signed."""
+    parent = number - 1 - 2**63 if number else None
+    return [float(number), [["BlockStored", [number - 2**63], parent, [number], 1, None]]]
 
 
 async def _readable(socket: "zmq.Socket[Any]") -> None:
     loop, ready = asyncio.get_running_loop(), asyncio.Event()
     while not socket.poll(0):
-        loop.add_reader(socket.FD, ready.set)
-        await ready.wait()
-        loop.remove_reader(socket.FD)
         ready.clear()
+        loop.add_reader(socket.FD, ready.set)
+        try:
+            await ready.wait()
+        finally:
+            loop.remove_reader(socket.FD)
 
 
 class Publisher:
     """Numbers, keeps and sends batches; loses those that it is told to."""
 
-    def __init__(self, context: "zmq.Context[Any]", *, topic_in_replay: bool = True) -> None:
-        self.events = context.socket(zmq.XPUB)
-        self.events.linger = 0
-        self.port = self.events.bind_to_random_port("tcp://127.0.0.1")
-        self.router = context.socket(zmq.ROUTER)
-        self.router.linger = 0
-        self.replay_port = self.router.bind_to_random_port("tcp://127.0.0.1")
+    def __init__(
+        self,
+        *,
+        ports: tuple[int, int] = (0, 0),
+        topic_in_replay: bool = True,
+        buffer: int | None = None,
+    ) -> None:
+        self.context: zmq.Context[Any] = zmq.Context()
+        self.events = self.context.socket(zmq.XPUB)
+        # Every subscription is told, not only the first.
+        self.events.setsockopt(zmq.XPUB_VERBOSE, 1)
+        self.events.bind(f"tcp://127.0.0.1:{ports[0] or '*'}")
+        self.router = self.context.socket(zmq.ROUTER)
+        self.router.bind(f"tcp://127.0.0.1:{ports[1] or '*'}")
+        bound = [
+            socket.getsockopt_string(zmq.LAST_ENDPOINT) for socket in (self.events, self.router)
+        ]
+        self.ports = (int(bound[0].rpartition(":")[2]), int(bound[1].rpartition(":")[2]))
         self.topic_in_replay = topic_in_replay
+        self.most_buffered = buffer
         self.buffer: list[tuple[int, bytes]] = []
         self.asked: list[int] = []
+        self.answers = True
+        self.lost_in_replay: set[int] = set()
         self.number = 0
+        self.task = asyncio.ensure_future(self.serve())
 
-    def close(self) -> None:
-        self.events.close(0)
-        self.router.close(0)
+    async def close(self) -> None:
+        """Go away as a process does that ends."""
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+        self.context.destroy(0)
 
     async def subscribed(self) -> None:
         """Until a subscriber has come."""
-        await _readable(self.events)
-        self.events.recv()
+        while True:
+            await _readable(self.events)
+            if self.events.recv()[:1] == b"\x01":
+                return
 
-    def publish(self, batch: Any, *, lost: bool = False, kept: bool = True) -> None:
-        payload = msgspec.msgpack.encode(batch)
-        if kept:
-            self.buffer.append((self.number, payload))
+    def publish(self, batch: Any, *, lost: bool = False) -> None:
+        """Send a batch, or only keep it for a replay."""
+        self.publish_bytes(msgspec.msgpack.encode(batch), lost=lost)
+
+    def publish_bytes(self, payload: bytes, *, lost: bool = False) -> None:
+        """The same with a payload of any kind."""
+        self.buffer.append((self.number, payload))
+        if self.most_buffered is not None:
+            del self.buffer[: -self.most_buffered]
         if not lost:
             self.events.send_multipart([b"", self.number.to_bytes(8, "big"), payload])
         self.number += 1
 
     async def serve(self) -> None:
+        """Answer what is asked to be told again."""
         while True:
             await _readable(self.router)
             client, empty, first = self.router.recv_multipart()
             self.asked.append(int.from_bytes(first, "big"))
+            if not self.answers:
+                continue
             topic = [b""] if self.topic_in_replay else []
             for number, payload in self.buffer:
-                if number >= self.asked[-1]:
+                if number in self.lost_in_replay:
+                    self.lost_in_replay.discard(number)
+                elif number >= self.asked[-1]:
                     self.router.send_multipart(
                         [client, empty, *topic, number.to_bytes(8, "big"), payload]
                     )
@@ -117,101 +156,423 @@ class Follower:
         return self.told
 
 
-@contextmanager
-def context() -> Iterator["zmq.Context[Any]"]:
-    """A context of the publisher's own, all of whose sockets are closed at the end."""
-    made: zmq.Context[Any] = zmq.Context()
-    try:
-        yield made
-    finally:
-        made.destroy(0)
-
-
 @asynccontextmanager
 async def following(
-    publisher: Publisher, *, replay: bool, **options: Any
+    ports: tuple[int, int], *, replay: bool, ranks: int = 1, **options: Any
 ) -> AsyncIterator[tuple[Follower, Subscription]]:
     """A subscription that runs, and what it tells."""
     follower = Follower()
     spec = ReplicaSpec(
         name="a",
         url="http://127.0.0.1:1",
-        events=f"tcp://127.0.0.1:{publisher.port}",
-        replay=f"tcp://127.0.0.1:{publisher.replay_port}" if replay else None,
+        events=f"tcp://127.0.0.1:{ports[0]}",
+        replay=f"tcp://127.0.0.1:{ports[1]}" if replay else None,
+        ranks=ranks,
     )
     subscription = Subscription(
-        spec,
-        on_batch=follower.batch,
-        on_gap=follower.gap,
-        on_reset=follower.reset,
-        **options,
+        spec, on_batch=follower.batch, on_gap=follower.gap, on_reset=follower.reset, **options
     )
-    tasks = [asyncio.ensure_future(subscription.run()), asyncio.ensure_future(publisher.serve())]
+    task = asyncio.ensure_future(subscription.run())
     try:
         yield follower, subscription
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        publisher.close()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def in_loop(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
+    """Run a test in uvloop, as the gateway does."""
+
+    async def alone() -> None:
+        await test()
+
+    def run() -> None:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(alone())
+
+    run.__name__, run.__doc__ = test.__name__, test.__doc__
+    return run
 
 
 @pytest.mark.parametrize("topic", [True, False])
-def test_what_was_published_before_it_came_is_asked_for(topic: bool) -> None:  # noqa: FBT001
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_what_was_published_before_it_came_is_asked_for(topic: bool, loop: Any) -> None:  # noqa: FBT001
     """A subscriber that comes late takes over the buffered batches, and then the live ones."""
 
     async def run() -> None:
-        with context() as zmqs:
-            publisher = Publisher(zmqs, topic_in_replay=topic)
-            for number in range(3):
-                publisher.publish(stored(number))
-            async with following(publisher, replay=True) as (follower, subscription):
-                await publisher.subscribed()
-                await follower.until(3)
-                publisher.publish(stored(3))
-                assert await follower.until(4) == [0, 1, 2, 3]
-                assert subscription.complete
-                assert subscription.live
-                assert publisher.asked == [0]
+        publisher = Publisher(topic_in_replay=topic)
+        for number in range(3):
+            publisher.publish(stored(number))
+        async with following(publisher.ports, replay=True) as (follower, subscription):
+            await publisher.subscribed()
+            await follower.until(3)
+            publisher.publish(stored(3))
+            assert await follower.until(4) == [0, 1, 2, 3]
+            assert subscription.complete
+            assert subscription.live
+            assert subscription.sequence == 3
+            assert publisher.asked == [0]
+        await publisher.close()
 
-    asyncio.run(run())
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(run())
 
 
-def test_a_lost_batch_is_replayed_in_its_place() -> None:
+@in_loop
+async def test_a_lost_batch_is_replayed_in_its_place() -> None:
     """A jump of the sequence number is filled from the replay before what came after it."""
-
-    async def run() -> None:
-        with context() as zmqs:
-            publisher = Publisher(zmqs)
-            async with following(publisher, replay=True) as (follower, _):
-                await publisher.subscribed()
-                publisher.publish(stored(0))
-                await follower.until(1)
-                publisher.publish(stored(1), lost=True)
-                publisher.publish(stored(2))
-                assert await follower.until(4) == [0, ("gap", 1), 1, 2]
-
-    asyncio.run(run())
+    publisher = Publisher()
+    async with following(publisher.ports, replay=True) as (follower, subscription):
+        await publisher.subscribed()
+        publisher.publish(stored(0))
+        await follower.until(1)
+        publisher.publish(stored(1), lost=True)
+        publisher.publish(stored(2))
+        assert await follower.until(4) == [0, ("gap", 1), 1, 2]
+        assert subscription.complete
+        assert publisher.asked == [0, 0]
+    await publisher.close()
 
 
-def test_a_gap_that_nothing_fills_ends_the_trust() -> None:
+@in_loop
+async def test_a_replay_that_loses_some_is_asked_for_the_rest() -> None:
+    """What a replay's full queue dropped is asked for again, and nothing is taken out of order."""
+    publisher = Publisher()
+    for number in range(6):
+        publisher.publish(stored(number))
+    publisher.lost_in_replay = {2, 4}
+    async with following(publisher.ports, replay=True) as (follower, subscription):
+        assert await follower.until(6) == [0, 1, 2, 3, 4, 5]
+        assert publisher.asked == [0, 1]
+        assert subscription.counts["replayed"] == 6
+    await publisher.close()
+
+
+@in_loop
+async def test_a_gap_that_nothing_fills_ends_the_trust() -> None:
     """Without a replay, a jump of the sequence number is a reset, and what follows is taken on."""
+    publisher = Publisher()
+    async with following(publisher.ports, replay=False) as (follower, subscription):
+        await publisher.subscribed()
+        publisher.publish(stored(0))
+        await follower.until(1)
+        publisher.publish(stored(1), lost=True)
+        publisher.publish(stored(2))
+        lost = ("reset", "1 of its events are lost")
+        assert await follower.until(4) == [0, ("gap", 1), lost, 2]
+        assert not subscription.complete
+    await publisher.close()
+
+
+@in_loop
+async def test_a_gap_behind_the_buffer_begins_anew() -> None:
+    """What is no longer buffered cannot be filled: all that is buffered is learned afresh."""
+    publisher = Publisher(buffer=2)
+    async with following(publisher.ports, replay=True) as (follower, subscription):
+        await publisher.subscribed()
+        publisher.publish(stored(0))
+        await follower.until(1)
+        for number in range(1, 4):
+            publisher.publish(stored(number), lost=True)
+        publisher.publish(stored(4))
+        gone = ("reset", "3 of its events are no longer replayed")
+        assert await follower.until(5) == [0, ("gap", 3), gone, 3, 4]
+        assert not subscription.complete
+    await publisher.close()
+
+
+@in_loop
+async def test_a_replay_that_is_silent_is_given_up() -> None:
+    """An endpoint that never answers costs its time once, and then the trust."""
+    publisher = Publisher()
+    publisher.answers = False
+    async with following(publisher.ports, replay=True, replay_s=0.05) as (follower, subscription):
+        await publisher.subscribed()
+        publisher.publish(stored(0))
+        assert await follower.until(1) == [0]
+        publisher.publish(stored(1), lost=True)
+        publisher.publish(stored(2))
+        told = await follower.until(4)
+        silent = f"events were missed, and tcp://127.0.0.1:{publisher.ports[1]} does not answer"
+        assert told == [0, ("gap", 1), ("reset", silent), 2]
+        assert not subscription.complete
+    await publisher.close()
+
+
+@pytest.mark.parametrize("replay", [True, False])
+def test_a_restarted_engine_is_noticed_and_learned_anew(replay: bool) -> None:  # noqa: FBT001
+    """Another process at the same address begins with nothing, though its numbers go on as well."""
 
     async def run() -> None:
-        with context() as zmqs:
-            publisher = Publisher(zmqs)
-            async with following(publisher, replay=False) as (follower, subscription):
-                await publisher.subscribed()
-                publisher.publish(stored(0))
-                await follower.until(1)
-                publisher.publish(stored(1), lost=True)
-                publisher.publish(stored(2))
-                assert await follower.until(4) == [
-                    0,
-                    ("gap", 1),
-                    ("reset", "1 of its events are lost"),
-                    2,
-                ]
-                assert not subscription.complete
+        publisher = Publisher()
+        async with following(publisher.ports, replay=replay) as (follower, subscription):
+            await publisher.subscribed()
+            publisher.publish(stored(0))
+            publisher.publish(stored(1))
+            await follower.until(2)
+            await publisher.close()
+            publisher = Publisher(ports=publisher.ports)
+            if replay:
+                for number in (10, 11, 12):
+                    publisher.publish(stored(number))
+            await publisher.subscribed()
+            why = (
+                "it has restarted"
+                if replay
+                else "connected anew, and nothing tells what was missed"
+            )
+            assert (await follower.until(3))[:3] == [0, 1, ("reset", why)]
+            publisher.publish(stored(20))
+            told = await follower.until(7 if replay else 4)
+            assert told[3:] == ([10, 11, 12, 20] if replay else [20])
+            assert subscription.complete
+        await publisher.close()
 
-    asyncio.run(run())
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(run())
+
+
+class Cable:
+    """A TCP connection's way that can be cut, and laid again."""
+
+    def __init__(self, port: int) -> None:
+        self.to = port
+        self.writers: list[asyncio.StreamWriter] = []
+        self.tasks: list[asyncio.Task[None]] = []
+        self.server: asyncio.Server | None = None
+        self.port = 0
+
+    async def lay(self) -> None:
+        """Let connections through, at the same port as before."""
+        self.server = await asyncio.start_server(self._through, "127.0.0.1", self.port)
+        self.port = self.server.sockets[0].getsockname()[1]
+
+    async def cut(self) -> None:
+        """End all connections, and refuse others."""
+        assert self.server is not None
+        self.server.close()
+        for writer in self.writers:
+            writer.close()
+        self.writers.clear()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+
+    async def _through(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self.tasks.append(task)
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.to)
+        self.writers += [writer, far_writer]
+
+        async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+            while data := await source.read(65536):
+                sink.write(data)
+            sink.close()
+
+        await asyncio.gather(
+            pump(reader, far_writer), pump(far_reader, writer), return_exceptions=True
+        )
+
+
+@pytest.mark.parametrize("replay", [True, False])
+def test_a_connection_that_was_cut_goes_on_where_the_replay_proves_it(replay: bool) -> None:  # noqa: FBT001
+    """The same engine after a cut loses nothing with a replay; without one, all is given up."""
+
+    async def run() -> None:
+        publisher = Publisher()
+        cable = Cable(publisher.ports[0])
+        await cable.lay()
+        ports = (cable.port, publisher.ports[1])
+        async with following(ports, replay=replay) as (follower, subscription):
+            await publisher.subscribed()
+            publisher.publish(stored(0))
+            await follower.until(1)
+            await cable.cut()
+            publisher.publish(stored(1))
+            await cable.lay()
+            await publisher.subscribed()
+            await follower.until(2)
+            publisher.publish(stored(2))
+            told = await follower.until(3 if replay else 4)
+            why = "connected anew, and nothing tells what was missed"
+            assert told == ([0, 1, 2] if replay else [0, ("reset", why), ("gap", 2), 2])
+            assert subscription.complete is replay
+        await cable.cut()
+        await publisher.close()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(run())
+
+
+@in_loop
+async def test_what_is_held_is_given_up_without_a_connection() -> None:
+    """An engine that stays away is believed for a while, and then no more."""
+    publisher = Publisher()
+    async with following(publisher.ports, replay=True, grace_s=0.05) as (follower, subscription):
+        await publisher.subscribed()
+        publisher.publish(stored(0))
+        await follower.until(1)
+        await publisher.close()
+        assert await follower.until(2) == [
+            0,
+            ("reset", "no connection to its KV events for 0.05 s"),
+        ]
+        assert not subscription.live
+        assert not subscription.complete
+
+
+@in_loop
+async def test_numbers_that_fall_back_are_a_restart() -> None:
+    """A sequence that begins anew on one connection is another engine behind the same address."""
+    publisher = Publisher()
+    async with following(publisher.ports, replay=False) as (follower, subscription):
+        await publisher.subscribed()
+        publisher.publish(stored(0))
+        publisher.publish(stored(1))
+        await follower.until(2)
+        publisher.number = 0
+        publisher.publish(stored(7))
+        anew = ("reset", "its events began anew: number 0 after 1")
+        assert await follower.until(4) == [0, 1, anew, 7]
+        assert subscription.complete
+    await publisher.close()
+
+
+@in_loop
+async def test_a_cleared_cache_is_said_before_what_follows() -> None:
+    """A clearing is a reset, and ends with nothing missing: all that follows is known."""
+    publisher = Publisher()
+    async with following(publisher.ports, replay=False) as (follower, subscription):
+        await publisher.subscribed()
+        publisher.number = 5
+        publisher.publish(stored(0))
+        await follower.until(2)
+        assert not subscription.complete
+        publisher.publish([1.0, [CLEARED, *stored(3)[1]], 0])
+        told = await follower.until(5)
+        assert told == [("gap", 5), 0, ("reset", "its cache was cleared"), "Cleared", 3]
+        assert bool(subscription.complete)
+    await publisher.close()
+
+
+@in_loop
+async def test_what_cannot_be_read_ends_the_trust_once() -> None:
+    """Unreadable batches are one reset until one can be read; strange messages are counted."""
+    publisher = Publisher()
+    async with following(publisher.ports, replay=False) as (follower, subscription):
+        await publisher.subscribed()
+        publisher.publish(stored(0))
+        publisher.events.send_multipart([b"only", b"two"])
+        publisher.events.send_multipart([b"", b"short", b""])
+        for _ in range(3):
+            publisher.publish_bytes(b"\xc1")
+        publisher.publish(stored(1))
+        told = await follower.until(3)
+        unread = "unreadable: KV event message: not msgpack (DecodeError)"
+        assert told == [0, ("reset", unread), 1]
+        assert subscription.counts["strange"] == 2
+        assert subscription.counts["unreadable"] == 3
+        assert not subscription.complete
+    await publisher.close()
+
+
+@in_loop
+async def test_a_flood_leaves_others_their_turn() -> None:
+    """However much is published at once, other work in the loop goes on between."""
+    publisher, turns = Publisher(), 0
+    for number in range(300):
+        publisher.publish(stored(number * 1000, run=1000))
+
+    async def tick() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with following(publisher.ports, replay=True) as (follower, _):
+        ticking = asyncio.ensure_future(tick())
+        await follower.until(300 * 4)
+        ticking.cancel()
+    assert turns > 300 * 4
+    await publisher.close()
+
+
+@in_loop
+async def test_a_ranks_events_are_at_the_port_after() -> None:
+    """Rank r is followed at port + r, and what another rank says there is left out."""
+    publisher = Publisher()
+    ports = (publisher.ports[0] - 1, publisher.ports[1] - 1)
+    async with following(ports, replay=True, ranks=2, rank=1) as (follower, subscription):
+        await publisher.subscribed()
+        publisher.publish(stored(0, rank=1))
+        publisher.publish(stored(1, rank=0))
+        publisher.publish(stored(2, rank=None))
+        assert await follower.until(2) == [0, 2]
+        assert subscription.counts["other_rank"] == 1
+    await publisher.close()
+
+
+@pytest.mark.parametrize("shape", [stored, stored_as_array])
+def test_either_shape_of_events_ends_in_the_same_holdings(shape: Any) -> None:
+    """Maps and arrays, signed hashes and unsigned ones: the same prompt is held."""
+
+    async def run() -> None:
+        publisher, held, enough = Publisher(), Holdings(most_blocks=100), asyncio.Event()
+
+        def apply(batch: Batch) -> None:
+            held.apply(batch)
+            if len(held) == 5:
+                enough.set()
+
+        spec = ReplicaSpec(name="a", url="http://h", events=f"tcp://127.0.0.1:{publisher.ports[0]}")
+        subscription = Subscription(
+            spec, on_batch=apply, on_gap=lambda _: None, on_reset=lambda _: None
+        )
+        task = asyncio.ensure_future(subscription.run())
+        await publisher.subscribed()
+        for number in range(5):
+            publisher.publish(shape(number))
+        await asyncio.wait_for(enough.wait(), 10)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await publisher.close()
+        keys: list[int] = []
+        extend_keys(keys, root_key(None, None), [n.to_bytes(4, "little") for n in range(6)])
+        assert held.held(Keys(keys, 1, exact=True)).fast_units == 5
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(run())
+
+
+def _subscription(events: str, *, rank: int = 0) -> Subscription:
+    spec = ReplicaSpec(name="a", url="http://h", events=events, ranks=2)
+    return Subscription(
+        spec, rank, on_batch=lambda _: None, on_gap=lambda _: None, on_reset=lambda _: None
+    )
+
+
+def test_without_pyzmq_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events that cannot be followed for want of pyzmq say what to install."""
+    monkeypatch.setitem(sys.modules, "zmq", None)
+    with pytest.raises(UsageError, match=r"replica 'a' .* install stemcache\[route\]"):
+        _subscription("tcp://127.0.0.1:5557")
+
+
+def test_an_address_to_bind_to_is_refused() -> None:
+    """An engine's own setting, copied, is told from an address to connect to."""
+    with pytest.raises(UsageError, match=r"'\*' is what an engine binds to"):
+        _subscription("tcp://*:5557")
+
+
+def test_a_rank_needs_a_port_to_count_from() -> None:
+    """Each rank's endpoint is the port after; a path has none."""
+    assert seat_endpoint("tcp://[::1]:5557", 3) == "tcp://[::1]:5560"
+    assert seat_endpoint("ipc:///tmp/kv", 0) == "ipc:///tmp/kv"
+    with pytest.raises(UsageError, match="there is no port to count on from"):
+        _subscription("ipc:///tmp/kv", rank=1)
+
+
+def test_an_endpoint_of_no_kind_is_refused() -> None:
+    """What ZeroMQ cannot connect to is the user's to correct, and says whose it is."""
+    subscription = _subscription("http://127.0.0.1:5557")
+    with pytest.raises(UsageError, match=r"'http://127.0.0.1:5557' of replica 'a': "):
+        asyncio.run(subscription.run())

@@ -41,7 +41,9 @@ _MOST_WAITING = 2_000
 _BLOCKS_A_TURN = 256
 """Then the loop's other work goes on; about half a millisecond."""
 
+# What else there is to do, in as much work as one block is.
 _BYTES_A_BLOCK = 128
+_BLOCKS_A_MESSAGE = 16
 
 
 class Subscription:
@@ -105,6 +107,7 @@ class Subscription:
             subscriber.connect()
             try:
                 last_live: int | None = None
+                made = False
                 while True:
                     state = self._state(monitor)
                     if state == "lost":
@@ -112,10 +115,10 @@ class Subscription:
                         self._lost_at_s = asyncio.get_running_loop().time()
                         return
                     if state == "made":
-                        self.live = True
+                        made = self.live = True
                         self._lost_at_s = None
                         await self._connected()
-                    frames = subscriber.take()
+                    frames = subscriber.take() if made else None
                     if frames is None:
                         await self._wait(subscriber)
                         continue
@@ -132,7 +135,7 @@ class Subscription:
         if left_s > 0:
             await subscriber.wait(left_s)
         else:
-            self._lost_at_s = None
+            self._lost_at_s = self._next = None
             self._reset(f"no connection to its KV events for {self._grace_s:g} s")
 
     def _state(self, monitor: Any) -> str:
@@ -155,6 +158,7 @@ class Subscription:
             await self._catch_up()
         elif self._next is not None:
             self._reset("connected anew, and nothing tells what was missed")
+            self._next = None
 
     async def _live(self, frames: list[bytes], last_live: int | None) -> int | None:
         """Take over a published message, after all that came before it."""
@@ -166,6 +170,7 @@ class Subscription:
         sequence = message.sequence
         if last_live is not None and sequence <= last_live:
             self._reset(f"its events began anew: number {sequence:,} after {last_live:,}")
+            self._next = None
             if self._replay_endpoint is not None:
                 await self._catch_up()
         missing = sequence - (self._next or 0)
@@ -173,7 +178,7 @@ class Subscription:
             self.counts["missed"] += missing
             self._on_gap(missing)
             if self._replay_endpoint is not None:
-                await self._fill(sequence)
+                await self._catch_up()
         if self._next is not None and sequence < self._next:
             return sequence  # replayed already
         if self._next is not None and sequence > self._next:
@@ -183,48 +188,59 @@ class Subscription:
         await self._take(message)
         return sequence
 
-    async def _fill(self, sequence: int) -> None:
-        """Take over what came before `sequence`, as far as it is told again."""
-        while self._next is None or self._next < sequence:
-            before = self._next
-            await self._catch_up()
-            if self._next is None or self._next == before:
-                return
-
     async def _catch_up(self) -> None:
-        """Take over what is buffered from the last batch on; all of it if that one is not there."""
-        if self._next is not None:
-            last, why = self._next - 1, "it has restarted"
-            proven = False
-            async with aclosing(self._replayed(last)) as messages:
-                async for message in messages:
-                    if proven:
-                        await self._take_replayed(message)
-                    elif message.sequence == last and hash(message.payload) == self._last_payload:
-                        proven = True
-                    elif message.sequence > last:
-                        why = f"{message.sequence - last:,} of its events are no longer replayed"
+        """Take over what is buffered from the last batch on; all of it if that one is not there.
+
+        A replay may itself lose some, its queue being full: then the rest is asked for.
+        """
+        before = self._next
+        lost = await self._continue() if before is not None else await self._begin()
+        while lost and self._next != before:
+            before = self._next
+            lost = await self._continue()
+
+    async def _continue(self) -> bool:
+        """Go on behind the last batch, or begin where it is another's. True: some was lost."""
+        assert self._next is not None, "continued from nothing"
+        last, why = self._next - 1, "it has restarted"
+        proven = lost = False
+        async with aclosing(self._replayed(last)) as messages:
+            async for message in messages:
+                if proven:
+                    lost |= not await self._take_replayed(message)
+                elif message.sequence == last:
+                    proven = hash(message.payload) == self._last_payload
+                    if not proven:
                         break
-            if proven:
-                return
-            if self._silent:
-                why = f"events were missed, and {self._replay_endpoint} does not answer"
-            self._reset(why)
-            self._next = None
-            if self._silent:
-                return
+                elif message.sequence > last:
+                    why = f"{message.sequence - last:,} of its events are no longer replayed"
+                    break
+        if proven:
+            return lost
+        if self._silent:
+            why = f"events were missed, and {self._replay_endpoint} does not answer"
+        self._reset(why)
+        self._next = None
+        return False if self._silent else await self._begin()
+
+    async def _begin(self) -> bool:
+        """Take over all that is buffered. True where some of it was lost on the way."""
+        first: int | None = None
+        lost, unreadable = False, self.counts["unreadable"]
         async with aclosing(self._replayed(0)) as messages:
             async for message in messages:
-                if self._next is None:
-                    self.complete = message.sequence == 0
-                await self._take_replayed(message)
+                first = message.sequence if first is None else first
+                lost |= not await self._take_replayed(message)
+        self.complete = not (first or self._silent or self.counts["unreadable"] > unreadable)
+        return lost
 
-    async def _take_replayed(self, message: Message) -> None:
+    async def _take_replayed(self, message: Message) -> bool:
+        """Take it over if it is the next one; False if it is behind that."""
         if self._next is not None and message.sequence != self._next:
-            # Had already; or the replay lost some, its queue being full: they are asked for again.
-            return
+            return message.sequence < self._next
         self.counts["replayed"] += 1
         await self._take(message)
+        return True
 
     async def _replayed(self, first: int) -> AsyncGenerator[Message]:
         """What the engine has buffered from `first` on; ends early where it stops answering."""
@@ -254,7 +270,7 @@ class Subscription:
         self._next = message.sequence + 1
         self._last_payload = hash(message.payload)
         self.counts["batches"] += 1
-        await self._spend(1 + len(message.payload) // _BYTES_A_BLOCK)
+        await self._spend(_BLOCKS_A_MESSAGE + len(message.payload) // _BYTES_A_BLOCK)
         try:
             batch = decode_batch(message.payload)
         except KvEventsError as error:
