@@ -1,75 +1,47 @@
-"""The guess beside a cache of keys that is too simple to be wrong."""
+"""The guess beside one cache a seat that is too simple to be wrong."""
 
-from collections import OrderedDict
-from hashlib import sha256
 from random import Random
 
 import pytest
 
 from stemcache.gateway.guess import Guess
+from tests.gateway.guess_cases import Cache, chain
 
 PLENTY = 1 << 30
 
 
-class Twin:
-    """One seat: keys in the order of their use, the end of a prompt before its beginning."""
+class History:
+    """Random prompts that continue, repeat and cut off one another."""
 
-    def __init__(self, capacity: int | None) -> None:
-        self.capacity = capacity
-        self.keys: OrderedDict[int, None] = OrderedDict()
+    def __init__(self, random: Random, letters: str, longest: int) -> None:
+        self.random = random
+        self.letters = letters
+        self.longest = longest
+        self.asked = [""]
 
-    def routed(self, keys: list[int]) -> None:
-        """Use all of them."""
-        for key in reversed(keys):
-            self.keys[key] = None
-            self.keys.move_to_end(key)
-        self.fit()
-
-    def fit(self) -> None:
-        """Drop what does not fit, the least recent first."""
-        while self.capacity is not None and len(self.keys) > self.capacity:
-            self.keys.popitem(last=False)
-
-    def held(self, keys: list[int]) -> int:
-        """How many leading keys are there."""
-        for at, key in enumerate(keys):
-            if key not in self.keys:
-                return at
-        return len(keys)
+    def prompt(self) -> str:
+        """Another."""
+        old = self.random.choice(self.asked)
+        kept = old[: self.random.randint(0, len(old))]
+        grown = self.random.choices(self.letters, k=self.random.randint(0, self.longest))
+        self.asked.append((kept + "".join(grown))[: self.longest])
+        return self.asked[-1]
 
 
-def chain(units: str) -> list[int]:
-    """Chained keys, one for each letter."""
-    keys, state = [], b""
-    for unit in units:
-        state = sha256(state + unit.encode()).digest()[:8]
-        keys.append(int.from_bytes(state, "little"))
-    return keys
-
-
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_any_history_is_believed_as_an_lru_of_keys_holds_it(seed: int) -> None:
-    """After any history of requests, seats and sizes, every prompt is held as by the twin."""
+    """After any history of requests, seats and sizes, every prompt is held as by the twins."""
     random = Random(seed)
     guess = Guess(most_bytes=PLENTY)
-    twins: dict[int, Twin] = {}
-    letters = "ab" if seed % 2 else "abcd"
-    longest = random.choice((4, 9, 30))
-    asked: list[str] = [""]
-
-    def prompt() -> str:
-        old = random.choice(asked)
-        kept = old[: random.randint(0, len(old))]
-        grown = "".join(random.choices(letters, k=random.randint(0, longest)))
-        return (kept + grown)[:longest]
-
-    for _ in range(300):
+    twins: dict[int, Cache] = {}
+    history = History(random, "ab" if seed % 2 else "abcd", random.choice((4, 9, 30)))
+    for _ in range(150):
         act = random.random()
         if not twins or (act < 0.03 and len(twins) < 5):
             seat = min(set(range(6)) - set(twins))
             capacity = random.choice((None, 0, 1, 5, 12, 40))
             guess.join(seat, capacity_units=capacity)
-            twins[seat] = Twin(capacity)
+            twins[seat] = Cache(capacity)
         seat = random.choice(list(twins))
         if act > 0.99:
             guess.leave(seat)
@@ -83,14 +55,36 @@ def test_any_history_is_believed_as_an_lru_of_keys_holds_it(seed: int) -> None:
             twins[seat].capacity = capacity
             twins[seat].fit()
         else:
-            text = prompt()
-            asked.append(text)
-            guess.routed(seat, chain(text))
-            twins[seat].routed(chain(text))
+            keys = chain(history.prompt())
+            guess.routed(seat, keys, answered=random.random() < 0.5)
+            twins[seat].request(keys)
         guess.check()
-        for text in random.sample(asked, min(5, len(asked))):
+        for text in random.sample(history.asked, min(5, len(history.asked))):
             keys = chain(text)
             expected = {seat: n for seat, twin in twins.items() if (n := twin.held(keys))}
             assert guess.held(keys) == expected, text
         for seat, twin in twins.items():
             assert guess.held_units(seat) == len(twin.keys)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_history_of_true_and_false_reports_keeps_the_invariants(seed: int) -> None:
+    """Reports may contradict one another, and everything: nothing breaks, bounds hold."""
+    random = Random(seed)
+    most = 130_000 + random.randrange(20_000)
+    guess = Guess(most_bytes=most)
+    history = History(random, "abc", 40)
+    for seat in range(4):
+        guess.join(seat, capacity_units=random.choice((None, 3, 60)))
+    for _ in range(300):
+        seat = random.randrange(4)
+        keys = chain(history.prompt())
+        before = guess.held(keys).get(seat, 0)
+        guess.routed(seat, keys)
+        if random.random() < 0.7:
+            held = random.choice((before, 0, len(keys), random.randint(-5, 50)))
+            guess.correct(seat, keys, held=held)
+        if random.random() < 0.02:
+            guess.clear(seat)
+        guess.check()
+        assert guess.bytes_used <= most

@@ -58,12 +58,14 @@ class Guess:
     def __init__(self, *, most_bytes: int) -> None:
         """`most_bytes`: not exceeded after a call; within one by no more than its own keys.
 
-        A seat takes some 20 kB of it before it holds anything.
+        A seat takes 30 kB of it before it holds anything.
         """
         self._most_bytes = most_bytes
         self._tree = Tree()
         self._seat_bytes = 0
         """What seats take beside the tree."""
+        self._sent_bytes = 0
+        """What waits for answers: at most an eighth of what seats leave."""
         self._seats: dict[int, Seat] = {}
 
     def join(self, seat: int, *, capacity_units: int | None) -> None:
@@ -82,7 +84,7 @@ class Guess:
         """Its cache was emptied: forget all it holds, not how much it can. O(what it holds)."""
         mine = self._seats[seat]
         mine.capacity.begin_again()
-        self._seat_bytes -= mine.forget_sent()
+        self._sent_bytes -= mine.forget_sent()
         self._trim_to(mine, 0)
 
     def resize(self, seat: int, capacity_units: int | None) -> None:
@@ -138,7 +140,10 @@ class Guess:
         path, depth = tree.walk(keys)
         mine.number += 1
         if answered:
-            self._seat_bytes += mine.send(path, depth, keys[-1])
+            self._sent_bytes += mine.send(path, depth, keys[-1])
+            most = (self._most_bytes - self._seat_bytes) // 8
+            while self._sent_bytes > most and (old := mine.oldest_sent()):
+                self._sent_bytes -= old.bytes
         if path:
             last = path[-1]
             into = depth - last.start
@@ -166,10 +171,10 @@ class Guess:
         sent = mine.answered(keys[-1]) if keys else None
         if sent is None:
             return Verdict.UNKNOWN
-        self._seat_bytes -= sent.bytes
+        self._sent_bytes -= sent.bytes
         finding = mine.learn(sent, held, slack := 1 + len(keys) // 64)
         if finding is Finding.RESET:
-            self._seat_bytes -= mine.forget_sent()
+            self._sent_bytes -= mine.forget_sent()
             self._trim_before(mine, mine.capacity.emptied_before)
             return Verdict.RESET_SUSPECTED
         if finding is Finding.MOVED:
@@ -181,13 +186,15 @@ class Guess:
     @property
     def bytes_used(self) -> int:
         """What all this takes, as the allocator counts. O(1)."""
-        return self._tree.bytes + self._seat_bytes
+        return self._tree.bytes + self._seat_bytes + self._sent_bytes
 
     def check(self) -> None:
         """Verify every invariant. Raises AssertionError. O(everything)."""
         verify(self._tree, self._seats.values())
         for mine in self._seats.values():
             mine.check()
+        sent = sum(mine.sent_bytes() for mine in self._seats.values())
+        assert sent == self._sent_bytes, f"{self._sent_bytes} bytes wait for answers, not {sent}"
         assert self.bytes_used <= self._most_bytes or not any(
             mine.holds for mine in self._seats.values()
         ), f"{self.bytes_used} bytes are more than {self._most_bytes}"
@@ -241,7 +248,7 @@ class Guess:
         """
         mine = max(self._seats.values(), key=lambda each: each.kept + _HOLD_UNITS * each.holds)
         floor = (mine.kept + _HOLD_UNITS * mine.holds) * 63 // 64
-        target = self._most_bytes - self._seat_bytes - _BATCH_BYTES
+        target = self._most_bytes - self._seat_bytes - self._sent_bytes - _BATCH_BYTES
         if not mine.holds:
             return False
         while mine.holds:

@@ -16,9 +16,8 @@ from stemcache.gateway.guess_tree import Hold, Node, Ring
 __all__ = ["Seat", "Sent"]
 
 _MOST_SENT = 512  # requests whose answers can be learned from
-_SENT_BYTES = 512
-_STRETCH_BYTES = 160
-_MOST_STRETCHES = 8
+_SENT_BYTES = 384
+_STRETCH_BYTES = 144
 
 
 class Stretch:
@@ -152,9 +151,17 @@ class Seat(Ring):
         """What was known of a prompt that has now been answered; forgotten here."""
         return self._drop(last_key) if last_key in self._sent else None
 
+    def oldest_sent(self) -> Sent | None:
+        """What has waited longest for its answer; forgotten here."""
+        return self._drop(next(iter(self._sent))) if self._sent else None
+
+    def sent_bytes(self) -> int:
+        """What takes what waits for answers. O(it)."""
+        return sum(sent.bytes for sent in self._sent.values())
+
     def forget_sent(self) -> int:
         """The answers to come are of no use. Bytes that this frees."""
-        freed = sum(sent.bytes for sent in self._sent.values())
+        freed = self.sent_bytes()
         self._sent.clear()
         self._open.clear()
         return freed
