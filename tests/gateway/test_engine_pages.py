@@ -22,7 +22,7 @@ process_start_time_seconds 1.79605000123e+09
 # HELP vllm:num_requests_running Number of requests in model execution batches.
 vllm:num_requests_running{engine="0",model_name="Qwen/Qwen3-0.6B"} 3.0
 # HELP vllm:cache_config_info Information of the LLMEngine CacheConfig
-vllm:cache_config_info{block_size="16",engine="0",a="\\", num_gpu_blocks=\\"1",num_gpu_blocks="7281"} 1
+vllm:cache_config_info{block_size="16",a="\\",num_gpu_blocks=\\"1",num_gpu_blocks="7281"} 1
 """
 
 SGLANG_INFO = {

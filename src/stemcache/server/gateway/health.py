@@ -243,7 +243,7 @@ class Health:
             # Its models were created when it began to serve them.
             created = [entry.created for entry in page.entries if entry.created is not None]
             started = float(min(created)) if created else None
-        watched.suspicious = page is None
+        watched.suspicious = False
         self._watching.learned(
             watched.spec.name,
             now_s=self._clock.now(),
