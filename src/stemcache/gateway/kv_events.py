@@ -48,6 +48,7 @@ MOST_MESSAGE_BYTES = 16 * 2**20
 """Of one message. A step of 65,536 tokens, each stored anew, takes 1.5 MB."""
 
 _MOST_NAME_CHARS = 128
+_MOST_NAMES = 20
 _U64 = 2**64 - 1
 _END = b"\xff" * 8
 
@@ -183,7 +184,7 @@ def decode_batch(payload: bytes) -> Batch:
         )
     try:
         outer = msgspec.msgpack.decode(payload)
-    except (ValueError, RecursionError, TypeError, OverflowError) as error:
+    except (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError) as error:
         # msgspec's texts speak of bytes and types, not of values.
         raise KvEventsError(f"KV event message: not msgpack ({_kind(error)})") from None
     if not isinstance(outer, list) or len(outer) < 2 or not isinstance(outer[1], list):
@@ -226,7 +227,7 @@ def _parts(event: Event, most_blocks: int) -> Iterator[Event]:
         yield event
         return
     width = 4 * event.block_tokens if isinstance(event, Stored) else 0
-    if isinstance(event, Stored) and len(event.tokens) != width * len(event.hashes):
+    if isinstance(event, Stored) and len(event.tokens) not in (0, width * len(event.hashes)):
         # Which tokens are whose is not known: left to whoever applies it, who leaves it out.
         yield event
         return
@@ -264,7 +265,7 @@ def _event(raw: object, index: int, unknown: Counter[str]) -> Event | None:
         return Cleared()
     if not isinstance(kind, str):
         raise KvEventsError(f"{where}: its type is {type(kind).__name__}, not a string")
-    unknown[_name(kind)] += 1
+    _left_out(unknown, kind)
     return None
 
 
@@ -279,7 +280,7 @@ def _named(raw: list[Any], unknown: Counter[str]) -> dict[Any, Any]:
     else:
         return {}
     if len(raw) - 1 > len(names):
-        unknown[f"{raw[0]}.{len(names)}"] += 1
+        _left_out(unknown, f"{raw[0]} (further values)")
     return dict(zip(names, raw[1:], strict=False))
 
 
@@ -293,7 +294,7 @@ def _stored(fields: dict[Any, Any], where: str) -> Stored:
     adapter = _text(fields.get("lora_name"), f"{where}: lora_name")
     if adapter is None and fields.get("lora_id") is not None:
         # An adapter that is known by number only; no request's adapter is called that.
-        adapter = f"\x00{_small(fields['lora_id'], f'{where}: lora_id')}"
+        adapter = f"\x00{_number(fields['lora_id'], f'{where}: lora_id')}"
     salt = _text(fields.get("cache_salt"), f"{where}: cache_salt")
     extras: tuple[bytes | None, ...] = ()
     if fields.get("extra_keys") is not None:
@@ -309,7 +310,7 @@ def _stored(fields: dict[Any, Any], where: str) -> Stored:
         salt=salt,
         extras=extras,
         group=_group(fields, where),
-        full_attention=None if kind in {None, "unknown"} else kind in _FULL_KINDS,
+        full_attention=None if kind in (None, "unknown") else kind in _FULL_KINDS,
     )
 
 
@@ -329,7 +330,9 @@ def _extras(
             extras.append(None)
             continue
         if not isinstance(keys, list):
-            raise KvEventsError(f"{where}: extra_keys[{position}] is {type(keys).__name__}")
+            raise KvEventsError(
+                f"{where}: extra_keys[{position}] is {type(keys).__name__}, not an array or nothing"
+            )
         rest = list(keys)
         if rest and adapter is not None and rest[0] in (adapter, ["lora", adapter]):
             del rest[0]
@@ -374,6 +377,8 @@ def _hash(raw: object, what: str) -> int:
 
 
 def _tokens(raw: object, where: str) -> bytes:
+    if raw is None:
+        return b""
     if not isinstance(raw, list):
         raise KvEventsError(f"{where}: token_ids is {type(raw).__name__}, not an array")
     if raw and isinstance(raw[0], list):
@@ -416,6 +421,12 @@ def _small(raw: object, what: str) -> int | None:
     raise KvEventsError(f"{what}: not an integer from 0 to 2^31-1")
 
 
+def _number(raw: object, what: str) -> str:
+    if isinstance(raw, int | str):
+        return str(raw)
+    raise KvEventsError(f"{what} is {type(raw).__name__}, not an integer")
+
+
 def _time(raw: object) -> float | None:
     if isinstance(raw, float | int) and not isinstance(raw, bool):
         at_s = float(raw)
@@ -425,7 +436,12 @@ def _time(raw: object) -> float | None:
 
 def _count(fields: dict[Any, Any], known: set[str], kind: str, unknown: Counter[str]) -> None:
     for name in fields.keys() - known:
-        unknown[f"{kind}.{_name(str(name))}"] += 1
+        _left_out(unknown, f"{kind}.{name}" if isinstance(name, str) else f"{kind} (odd names)")
+
+
+def _left_out(unknown: Counter[str], name: str) -> None:
+    name = _name(name)
+    unknown[name if name in unknown or len(unknown) < _MOST_NAMES else "others"] += 1
 
 
 def _name(text: str) -> str:
