@@ -18,9 +18,10 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 
-from stemcache.errors import RequestError
+from stemcache.errors import ModelError, RequestError
 from stemcache.text.chat_template import ChatTemplate, JinjaTemplate, load_template
 from stemcache.text.continuation import render_continued
 from stemcache.text.cuts import Cutter
@@ -95,6 +96,12 @@ class PromptTokenizer:
 
         `longest_bytes`: longer texts are refused with RequestError.
         """
+        for package in ("tokenizers", "jinja2"):
+            if find_spec(package) is None:
+                raise ModelError(
+                    f"a tokenizer needs the package {package}, which is not installed; "
+                    "run: pip install 'stemcache[route]'"
+                )
         where = Path(directory)
         self._tokenizer = FileTokenizer(where)
         self._template = load_template(where, now=now)
