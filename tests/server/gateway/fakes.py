@@ -59,6 +59,8 @@ class FakeReplica(asyncio.Protocol):
         self.name = name
         self.calls: list[Call] = []
         self.arrived = threading.Condition()
+        self.early: bytes | None = None
+        """Said at the first byte of a connection; then nothing is read any more."""
         self.connections = 0
         self.open: set[asyncio.Transport] = set()
         self.port = 0
@@ -112,6 +114,10 @@ class _Connection(asyncio.Protocol):
             call.left.set()
 
     def data_received(self, data: bytes) -> None:
+        if self.replica.early is not None and self.transport is not None:
+            self.transport.pause_reading()
+            self.transport.write(self.replica.early)
+            return
         self.buffer += data
         while self.buffer:
             head, end, rest = self.buffer.partition(b"\r\n\r\n")

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import uvloop
 
-from stemcache.clock import Clock, MonotonicClock
+from stemcache.clock import Clock, ManualClock, MonotonicClock
 from stemcache.gateway.read_prompt import PromptReader
 from stemcache.gateway.replica import ReplicaSpec
 from stemcache.gateway.router import Router
@@ -24,7 +24,7 @@ from stemcache.server.gateway.gateway import Gateway
 from stemcache.server.gateway.pool import Pool
 from tests.server.gateway.fakes import FakeReplica, Script
 
-__all__ = ["Client", "Logged", "Near", "NoPages", "near_gateway", "spec_of"]
+__all__ = ["Client", "Logged", "Near", "NoPages", "ends", "late", "near_gateway", "spec_of"]
 
 
 class NoPages:
@@ -51,9 +51,9 @@ class Logged:
         self.lines.append({"event": event, "exception": True, **fields})
 
 
-def spec_of(fake: FakeReplica, **fields: Any) -> ReplicaSpec:
+def spec_of(fake: FakeReplica, *, path: str = "", **fields: Any) -> ReplicaSpec:
     """The replica as the gateway is told of it."""
-    return ReplicaSpec(name=fake.name, url=f"http://127.0.0.1:{fake.port}", **fields)
+    return ReplicaSpec(name=fake.name, url=f"http://127.0.0.1:{fake.port}{path}", **fields)
 
 
 @dataclass
@@ -252,3 +252,36 @@ def near_gateway(
     assert errors == []
     assert near.gateway.in_flight == 0
     assert near.gateway.buffered_bytes == 0
+
+
+def ends(near: Near) -> list[tuple[str, Any]]:
+    """What the router is told of the ends of flights, from now on."""
+    told: list[tuple[str, Any]] = []
+    router = near.gateway.router
+    done, failed, first = router.done, router.failed, router.first
+
+    def on_done(flight: Any, usage: Any, *, now_s: float) -> None:
+        told.append(("done", usage))
+        done(flight, usage, now_s=now_s)
+
+    def on_failed(flight: Any, kind: str, *, now_s: float, blame: bool) -> None:
+        told.append((kind, blame))
+        failed(flight, kind, now_s=now_s, blame=blame)
+
+    def on_first(flight: Any, *, now_s: float) -> None:
+        told.append(("first", None))
+        first(flight, now_s=now_s)
+
+    for name, spy in (("done", on_done), ("failed", on_failed), ("first", on_first)):
+        setattr(router, name, spy)
+    return told
+
+
+def late(clock: ManualClock, near: Near, seconds: float) -> None:
+    """Let time pass."""
+
+    def pass_time() -> None:
+        clock.advance(seconds)
+        near.gateway.sweep()
+
+    near.do(pass_time)
