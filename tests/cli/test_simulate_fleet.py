@@ -66,7 +66,7 @@ def test_the_json_has_a_row_for_each_routing_in_the_order_asked(trace: str) -> N
 
 
 def test_times_to_first_token_follow_from_the_rates(trace: str) -> None:
-    """1,000 tokens a second and 10 ms: 1.546, 1.11, 0.522 and 0.01 s, as all of the last is cached."""
+    """1,000 tokens a second and 10 ms: 1.546, 1.11, .522 and .01 s: all of the last is cached."""
     told = answer(
         trace, *FLEET, "--routing", "round-robin", "--prefill-rate", "1000", "--overhead", "10ms"
     )
