@@ -1,18 +1,15 @@
-"""A fake worker's KV events, on ZeroMQ, in the form that vLLM publishes since events are maps.
-
-A token is a character, its id the character's code: so a tokenizer of bytes agrees with it.
-"""
+"""A fake worker's KV events, on ZeroMQ, in the form that vLLM publishes since events are maps."""
 
 from collections import deque
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 import zmq
 
 from benchmarks.route.cache import BLOCK_CHARACTERS
+from benchmarks.route.tokens import BLOCK_TOKENS, token_ids
 
-__all__ = ["Publisher", "write_tokenizer"]
+__all__ = ["Publisher"]
 
 _KEPT = 10_000
 _MASK = 2**64 - 1
@@ -45,10 +42,10 @@ class Publisher:
                     "type": "BlockStored",
                     "block_hashes": [key & _MASK for key in keys[behind:]],
                     "parent_block_hash": keys[behind - 1] & _MASK if behind else None,
-                    "token_ids": list(
-                        text[behind * BLOCK_CHARACTERS : len(keys) * BLOCK_CHARACTERS].encode()
+                    "token_ids": token_ids(
+                        text[behind * BLOCK_CHARACTERS : len(keys) * BLOCK_CHARACTERS]
                     ),
-                    "block_size": BLOCK_CHARACTERS,
+                    "block_size": BLOCK_TOKENS,
                     "lora_id": None,
                     "medium": "GPU",
                     "lora_name": None,
@@ -96,34 +93,3 @@ class Publisher:
         for each in self._sockets():
             each.close(0)
         self._context.term()
-
-
-def write_tokenizer(directory: Path) -> None:
-    """A tokenizer of ASCII characters and a chat template of nothing but the contents."""
-    vocabulary = {chr(code): code for code in range(128)} | {"<unk>": 128}
-    made: dict[str, object] = {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [],
-        "normalizer": None,
-        "pre_tokenizer": {
-            "type": "Split",
-            "pattern": {"Regex": "[\\s\\S]"},
-            "behavior": "Isolated",
-            "invert": False,
-        },
-        "post_processor": None,
-        "decoder": {
-            "type": "ByteLevel",
-            "add_prefix_space": False,
-            "trim_offsets": False,
-            "use_regex": False,
-        },
-        "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "<unk>"},
-    }
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / "tokenizer.json").write_bytes(msgspec.json.encode(made))
-    template = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
-    config = {"tokenizer_class": "PreTrainedTokenizerFast", "chat_template": template}
-    (directory / "tokenizer_config.json").write_bytes(msgspec.json.encode(config))

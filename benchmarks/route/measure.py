@@ -43,7 +43,6 @@ class Setup:
             "costs": self.costs,
             "tokenize": kind.tokenize,
             "events": kind.events,
-            "characters_per_token": 1 if kind.events else 4,
         }
 
     def job(self, kind: Kind, targets: Sequence[str], **more: Any) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from benchmarks.route.events import write_tokenizer
 from benchmarks.route.processes import (
     ROOT,
     Fleet,
@@ -22,6 +21,7 @@ from benchmarks.route.processes import (
     stop,
     wait_until,
 )
+from benchmarks.route.tokens import BLOCK_TOKENS, write_tokenizer
 
 __all__ = ["DIRECT", "Kind", "Running", "kinds", "named", "versions"]
 
@@ -116,7 +116,7 @@ def _rust(program: Sequence[str], policy: str, *more: str, level: str = "warn") 
 def _kv_aware(program: str) -> Any:
     def command(fleet: Fleet, port: int, gateways: int) -> list[str]:
         made: list[str] = _rust([program], "kv_aware", level="warning")(fleet, port, gateways)
-        made += ["--kv-event-model", "fake", "--kv-event-block-size", "64"]
+        made += ["--kv-event-model", "fake", "--kv-event-block-size", str(BLOCK_TOKENS)]
         for url, endpoint in zip(fleet.urls, fleet.events, strict=True):
             made += ["--kv-event-source", f"{url}={endpoint}"]
         return made

@@ -6,7 +6,6 @@ The first line of its output says, as JSON, where they are. The control page ans
 `/counts`, `/reset`, `/release`, `/kill?worker=0`, `/restart?worker=0&down_s=0.5`.
 """
 
-import array
 import asyncio
 import json
 import os
@@ -26,6 +25,7 @@ from benchmarks.route.answers import DIALECTS, Asked, Dialect
 from benchmarks.route.cache import chain
 from benchmarks.route.engine import Costs, Counts, Engine, Job
 from benchmarks.route.events import Publisher
+from benchmarks.route.tokens import CHARACTERS, token_ids
 
 __all__ = ["main"]
 
@@ -38,7 +38,6 @@ class Spec(msgspec.Struct, forbid_unknown_fields=True):
     tokenize: bool = False
     """Whether /tokenize is answered."""
     events: bool = False
-    characters_per_token: int = 4
 
 
 class Worker:
@@ -150,7 +149,7 @@ class Worker:
     def _metrics(self) -> bytes:
         counts = self.engine.counts
         used = len(self.engine.cache) / self.costs.capacity_blocks
-        per = self.spec.characters_per_token
+        per = CHARACTERS
         return (
             f"# TYPE vllm:num_requests_running gauge\n"
             f'vllm:num_requests_running{{model_name="fake"}} {self.engine.running}\n'
@@ -168,9 +167,7 @@ class Worker:
 
 def _tokens(body: bytes) -> bytes:
     asked = answers.read(body)
-    raw = asked.text.encode()
-    words = array.array("I", raw[: len(raw) // 4 * 4])
-    tokens = [word & 0x1FFFF for word in words]
+    tokens = token_ids(asked.text)
     return msgspec.json.encode(
         {"count": len(tokens), "max_model_len": 1 << 20, "tokens": tokens, "token_ids": tokens}
     )
@@ -260,7 +257,7 @@ class Connection(asyncio.Protocol):
         self._worker.engine.submit(job)
 
     def _done(self, dialect: Dialect, asked: Asked, job: Job) -> None:
-        per = self._worker.spec.characters_per_token
+        per = CHARACTERS
         figures = (job.characters // per, job.cached_blocks * 64 // per, job.tokens)
         if job.stream:
             self._write(dialect.end(*figures, include_usage=asked.include_usage))
