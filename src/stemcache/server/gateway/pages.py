@@ -111,7 +111,7 @@ class Pages:
         self._keys = {one.tenant: one for one in settings.api_keys}
 
     def answer(self, method: str, path: str, headers: Headers, body: bytes) -> Page | None:
-        """The page, or None for what is to be relayed. Does not raise.
+        """The page, or None for what is to be relayed. Does not raise. To a HEAD as to a GET.
 
         For what is not ours it costs a look-up; `path` may have a query.
         """
@@ -119,13 +119,10 @@ class Pages:
         if bare not in _OURS and not bare.startswith(_MODELS):
             return None
         try:
-            page = self._answer(method, bare, query, headers, body)
+            return self._answer(method, bare, query, headers, body)
         except _Refusing as refusing:
             error = error_body(bare.encode("utf-8", "replace"), refusing.refusal)
             return Page(refusing.refusal.status, _JSON, error)
-        if page is not None and method == "HEAD":
-            return Page(page.status, page.content_type, b"")
-        return page
 
     def _answer(
         self, method: str, path: str, query: str, headers: Headers, body: bytes

@@ -1,0 +1,155 @@
+"""When a configuration is read again, and what becomes of one that cannot be used."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from stemcache.errors import UsageError
+from stemcache.gateway.deployment import Configuration, Listen
+from stemcache.server.gateway.reload import Reloader, read_text
+from tests.server.gateway.quiet import Said
+
+
+class Bench:
+    """A file that says a port, and what was applied of it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.path = directory / "route.toml"
+        self.path.write_text("8000")
+        self.said = Said()
+        self.applied: list[int] = []
+        self.refuses = 0
+        """A port that cannot be applied."""
+        self.reloader = Reloader(
+            self.path,
+            "8000",
+            load=self._load,
+            apply=self._apply,
+            logger=self.said.logger,
+        )
+
+    def _load(self, text: str) -> Configuration:
+        if not text.isdigit():
+            raise UsageError(f"{text} is no port; give one")
+        return Configuration(listen=Listen(port=int(text)))
+
+    def _apply(self, configuration: Configuration) -> None:
+        if configuration.listen.port == self.refuses:
+            raise UsageError("it is taken; give another")
+        self.applied.append(configuration.listen.port)
+
+    def write(self, text: str) -> None:
+        """As an editor does: another file under the same name."""
+        other = self.path.with_suffix(".new")
+        other.write_text(text)
+        other.rename(self.path)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    """In a directory of its own."""
+    return Bench(tmp_path)
+
+
+def test_a_file_that_has_not_changed_is_not_applied(bench: Bench) -> None:
+    """Nor one that was only touched."""
+    bench.reloader.look()
+    os.utime(bench.path, (1, 1))
+    bench.reloader.look()
+    assert bench.applied == []
+    assert bench.said.lines == []
+
+
+def test_a_change_is_applied_once(bench: Bench) -> None:
+    """And said."""
+    bench.write("9000")
+    bench.reloader.look()
+    bench.reloader.look()
+    assert bench.applied == [9000]
+    assert bench.said.events == ["configuration applied"]
+
+
+def test_a_change_in_place_is_seen(bench: Bench) -> None:
+    """Of the same size, by its time."""
+    bench.path.write_text("9000")
+    os.utime(bench.path, (5, 5))
+    bench.reloader.look()
+    assert bench.applied == [9000]
+
+
+def test_a_link_turned_to_another_file_is_a_change(bench: Bench, tmp_path: Path) -> None:
+    """That is how Kubernetes mounts configurations."""
+    (tmp_path / "one").write_text("9001")
+    (tmp_path / "two").write_text("9002")
+    for name in ("one", "two"):
+        link = tmp_path / "link"
+        link.symlink_to(tmp_path / name)
+        link.rename(bench.path)
+        bench.reloader.look()
+    assert bench.applied == [9001, 9002]
+
+
+def test_an_unusable_file_leaves_what_runs(bench: Bench) -> None:
+    """It is complained of once, and mended it is applied."""
+    bench.write("x")
+    bench.reloader.look()
+    bench.reloader.look()
+    assert bench.applied == []
+    assert bench.said.lines == [
+        {
+            "event": "the configuration cannot be used; what runs stays as it is",
+            "level": "error",
+            "error": "x is no port; give one",
+        }
+    ]
+    bench.write("9000")
+    bench.reloader.look()
+    assert bench.applied == [9000]
+
+
+def test_what_cannot_be_applied_is_told_too(bench: Bench) -> None:
+    """As what cannot be read."""
+    bench.refuses = 9000
+    bench.write("9000")
+    bench.reloader.look()
+    assert bench.applied == []
+    assert bench.said.lines[0]["error"] == "it is taken; give another"
+
+
+def test_a_file_that_is_gone_leaves_what_runs(bench: Bench) -> None:
+    """Until it is there again; editors take it away for a moment."""
+    bench.path.unlink()
+    bench.reloader.look()
+    bench.reloader.look()
+    assert bench.applied == []
+    assert len(bench.said.lines) == 1
+    bench.write("9000")
+    bench.reloader.look()
+    assert bench.applied == [9000]
+
+
+def test_a_signal_applies_it_whether_it_changed_or_not(bench: Bench) -> None:
+    """What it refers to may have: a key in a file, a certificate."""
+    bench.reloader.again()
+    assert bench.applied == [8000]
+    bench.path.unlink()
+    bench.reloader.again()
+    assert bench.applied == [8000]
+
+
+def test_files_that_are_no_text_are_told(tmp_path: Path) -> None:
+    """With what is wrong about them."""
+    path = tmp_path / "route.toml"
+    with pytest.raises(UsageError, match="the file of --config: No such file or directory"):
+        read_text(path)
+    path.write_bytes(b"\xff")
+    with pytest.raises(UsageError, match=r"route.toml is not UTF-8; save it as UTF-8"):
+        read_text(path)
+    path.write_bytes(b"#" * (4 * 2**20 + 1))
+    with pytest.raises(UsageError, match=r"is larger than 4,194,304 bytes"):
+        read_text(path)
+    with pytest.raises(UsageError, match="the file of --config: Is a directory"):
+        read_text(tmp_path)
+    with pytest.raises(UsageError, match="the file of --config: embedded null byte"):
+        read_text(Path("a\0b"))
