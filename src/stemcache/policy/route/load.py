@@ -38,7 +38,6 @@ class Sent:
     """To be computed before it, when it was sent."""
     others: int
     """In flight when it was sent."""
-    work_s: float
     first_s: float | None = None
     ended: bool = False
 
@@ -54,7 +53,9 @@ class Load:
         "_in_flight",
         "_now_s",
         "_plain_until_s",
-        "_recent",
+        "_recent_decode_s",
+        "_recent_requests",
+        "_recent_tokens",
         "_waiting",
         "_waiting_tokens",
         "rates",
@@ -72,7 +73,9 @@ class Load:
         """When the oldest of those can have begun to be computed."""
         self._plain_until_s = 0.0
         """When those that do not stream should have been computed."""
-        self._recent = 0.0
+        self._recent_requests = 0.0
+        self._recent_tokens = 0.0
+        self._recent_decode_s = 0.0
         self._fresh = 0.0
         self._busy_share = 0.0
         self._now_s: float | None = None
@@ -100,7 +103,6 @@ class Load:
         computed_tokens = min(max(0, computed_tokens), prompt_tokens) if prompt_tokens else 0
         rates = self.rates.rates(now_s=now_s)
         ahead = self._ahead(rates.prefill_s, now_s)
-        work = rates.base_s + rates.prefill_s * computed_tokens
         sent = Sent(
             prompt_tokens=prompt_tokens,
             computed_tokens=computed_tokens,
@@ -108,10 +110,10 @@ class Load:
             streams=streams,
             ahead_tokens=ahead,
             others=self._in_flight,
-            work_s=work,
         )
         self._in_flight += 1
-        self._recent += work
+        self._recent_requests += 1.0
+        self._recent_tokens += computed_tokens
         self._fresh += computed_tokens
         if streams:
             if not self._waiting:
@@ -149,9 +151,9 @@ class Load:
             return
         self._end(sent, now_s)
         computed = sent.computed_tokens if computed_tokens is None else max(0, computed_tokens)
-        rates = self.rates.rates(now_s=now_s)
-        self._fresh = max(0.0, self._fresh + computed - sent.computed_tokens)
-        work = (computed - sent.computed_tokens) * rates.prefill_s
+        more = computed - sent.computed_tokens
+        self._fresh = max(0.0, self._fresh + more)
+        self._recent_tokens = max(0.0, self._recent_tokens + more)
         if streamed and sent.first_s is not None:
             self.rates.observe(
                 sent.first_s - sent.sent_s,
@@ -164,8 +166,9 @@ class Load:
                 self.rates.observe_decode(now_s - sent.first_s, output_tokens=output_tokens)
         if output_tokens is not None:
             # A batch decodes together: a stream's share is one of those that are in it.
-            work += self.rates.decode_s * max(0, output_tokens) / (self._in_flight + 1)
-        self._recent = max(0.0, self._recent + work)
+            self._recent_decode_s += (
+                self.rates.decode_s * max(0, output_tokens) / (self._in_flight + 1)
+            )
 
     def lost(self, sent: Sent, *, now_s: float) -> None:
         """It ended otherwise; nothing is learned."""
@@ -191,13 +194,19 @@ class Load:
         """The seat as a policy sees it. Loads seen here are taken `gateways` times."""
         self._pass(now_s)
         rates = self.rates.rates(now_s=now_s)
+        # By the rates of now: while they are being learned, work of before would count otherwise.
+        recent_s = (
+            rates.base_s * self._recent_requests
+            + rates.prefill_s * self._recent_tokens
+            + self._recent_decode_s
+        )
         return View(
             name,
             cached_tokens,
             slow_tokens,
             self._in_flight * gateways,
             int(self._ahead(rates.prefill_s, now_s)) * gateways,
-            self._recent * gateways,
+            recent_s * gateways,
             self._fresh * gateways,
             self._busy_share,
             rates,
@@ -238,9 +247,12 @@ class Load:
         if passed <= 0.0:
             return
         self._now_s = now_s
-        self._recent *= exp(-passed / RECENT_S)
+        kept = exp(-passed / RECENT_S)
+        self._recent_requests *= kept
+        self._recent_tokens *= kept
+        self._recent_decode_s *= kept
         self._fresh *= exp(-passed / FRESH_S)
         kept = exp(-passed / BUSY_S)
         self._busy_share *= kept
-        if self._in_flight:
+        if self._waiting or self._plain_until_s > now_s:
             self._busy_share += 1.0 - kept

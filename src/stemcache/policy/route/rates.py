@@ -64,6 +64,8 @@ class FleetRates:
         ]
         self._solved = True
         self._decode_s = 0.0
+        self.drift = 0.0
+        """Mean logarithm of TTFT / expected, of all seats: what least squares leave."""
 
     @property
     def requests(self) -> float:
@@ -201,6 +203,10 @@ class SeatRates:
             self._fade(now_s)
             ratio = log(ttft_s / expected)
             ratio = min(max(ratio, -_MOST_FACTOR), _MOST_FACTOR)
+            fleet.drift += (ratio - log(self._factor) - fleet.drift) / min(
+                fleet.requests, _SEAT_REQUESTS
+            )
+            ratio -= fleet.drift
             kept = 1.0 - 1.0 / _SEAT_REQUESTS
             self._weight = self._weight * kept + 1.0
             self._sum = self._sum * kept + ratio
