@@ -176,7 +176,7 @@ def test_memory_stays_below_its_bound_and_the_account_is_honest(shape: str) -> N
     before, _ = tracemalloc.get_traced_memory()
     guess = guess_of(*[None] * 4, most_bytes=most)
     keys: list[int] = []
-    for number in range(3000):
+    for number in range(1500):
         fresh = [random.getrandbits(64) for _ in range(15)]
         if shape == "alone":
             keys = fresh

@@ -38,9 +38,9 @@ _GROWTH = 2 ** (1 / 256)  # of the weight of an answer, over the one before it
 _MOST_WEIGHT = 1e12
 _MARGIN = 3.0  # answers by which another capacity must be better
 _EVERY = 8  # answers between two looks
-_NEAR = 9, 17  # bins before and behind, 20 % and 40 %, that say how usual a loss is
+_NEAR = 9, 7  # bins before and behind, 20 % and 15 %, that say how usual a loss is
 _KNOWN = 4.0  # answers near a distance that make it known
-_WELL_WITHIN = 0.7  # of the capacity
+_WELL_WITHIN = 0.85  # of the capacity
 _ODDS = log(100_000)
 _LEFT = 1 / 8  # of the weight of all answers, where the seat is emptied
 
@@ -59,6 +59,7 @@ class Capacity:
     """Of one seat. 18 kB; O(1) an answer but for every eighth, which is O(bins)."""
 
     __slots__ = (
+        "_blur",
         "_had",
         "_lost",
         "_odds",
@@ -79,6 +80,8 @@ class Capacity:
         self._had = array("d", bytes(8 * _BINS))
         self._lost = array("d", bytes(8 * _BINS))
         self._weight = 1.0
+        self._blur = 0.0
+        """The share of answers that contradict even the best capacity."""
         self._seen = 0
         self._suspect: list[int] = []
         self._odds = 0.0
@@ -93,14 +96,19 @@ class Capacity:
         elif used <= self._proved:
             self._proved = max(self._proved, number)
             self._acquit()
-        elif self._since is not None:
-            self._since = min(self._since, used)
+        elif self._since is not None and used < self._since:
+            self._since = used
+        else:
+            self._drop_old_suspicion(distance, number)
         return self._add(self._had, distance)
 
-    def lost(self, distance: int, *, number: int) -> Finding:
+    def lost(self, distance: int, *, used: int, number: int) -> Finding:
         """Request `number` did not find a unit at this distance, which had been there."""
         unlikely = self._unlikely(distance)
-        if not unlikely:
+        explained = self._since is None or used < self._since
+        if not explained:
+            self._drop_old_suspicion(distance, number)
+        if not unlikely or not explained:
             return self._add(self._lost, distance)
         if self._since is None:
             self._since = number
@@ -124,6 +132,12 @@ class Capacity:
             for at in range(_BINS):
                 side[at] *= _LEFT
 
+    def _drop_old_suspicion(self, distance: int, number: int) -> None:
+        """What was there before would be evicted by now: whether it was emptied is idle."""
+        if self._since is not None and not self.well_within(distance):
+            self._proved = number
+            self._acquit()
+
     def _acquit(self) -> None:
         for distance in self._suspect:
             self._add(self._lost, distance)
@@ -141,7 +155,8 @@ class Capacity:
         had, lost = sum(self._had[near]) / self._weight, sum(self._lost[near]) / self._weight
         if had < _KNOWN or lost > had:
             return 0.0
-        return -log((lost + 0.5) / (had + lost + 1.0))
+        # Where other gateways' requests make answers contradict each other, no loss is rare.
+        return -log(max(self._blur, (lost + 0.5) / (had + lost + 1.0)))
 
     def _add(self, side: "array[float]", distance: int) -> Finding:
         self._weight *= _GROWTH
@@ -159,6 +174,7 @@ class Capacity:
         # costs[n]: of a capacity that takes in the first n bins
         costs = list(accumulate(map(sub, self._lost, self._had), initial=sum(self._had)))
         least = min(costs)
+        self._blur = least / (costs[0] + costs[-1])
         margin = _MARGIN * self._weight
         now = _BINS if self.units is None else _bin(self.units)
         # A capacity inside of a bin is charged the better of its sides.

@@ -177,7 +177,9 @@ class Seat(Ring):
                     each.distance + found - start, used=each.used, number=sent.number
                 )
             if start <= held < each.stop and held + slack < known and each.settled:
-                lost = self.capacity.lost(each.distance + held + 1 - start, number=sent.number)
+                lost = self.capacity.lost(
+                    each.distance + held + 1 - start, used=each.used, number=sent.number
+                )
                 finding = lost if lost is not Finding.NOTHING else finding
             start = each.stop
         self._learned |= finding is Finding.MOVED
