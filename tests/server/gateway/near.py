@@ -6,7 +6,7 @@ import re
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -80,6 +80,10 @@ class Near:
             return act()
 
         return asyncio.run_coroutine_threadsafe(run(), self.loop).result(10)
+
+    def wait_for(self, what: Coroutine[Any, Any, Any]) -> Any:
+        """Its result, from the gateway's loop."""
+        return asyncio.run_coroutine_threadsafe(what, self.loop).result(10)
 
     def until(self, true: Callable[[], bool]) -> None:
         """Go round the loop until it is so."""

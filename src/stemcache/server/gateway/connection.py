@@ -182,7 +182,7 @@ class ClientConnection(asyncio.Protocol):
         """The answer is written: next, please, or goodbye."""
         self._relay = None
         self._end_current()
-        if not keep:
+        if not keep or self._gateway.draining:
             self._close(linger=self._request is not None)
         elif self._waiting:
             # Not from here: a row of local pages would nest.

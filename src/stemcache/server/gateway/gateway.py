@@ -115,7 +115,6 @@ class Gateway:
         """Take other settings, for requests from now on. The router has to be told apart."""
         self.settings = settings
         self.tenants = Tenants(settings)
-        self.pool.retain(frozenset(spec.name for spec in settings.replicas))
 
     @property
     def has_keys(self) -> bool:
@@ -146,4 +145,5 @@ class Gateway:
         for connection in list(self.open):
             if connection.deadline_s <= now_s:
                 connection.late()
+        self.pool.retain(frozenset(member.spec.name for member in self.router.members))
         self.pool.sweep()
