@@ -183,7 +183,7 @@ def test_memory_stays_below_its_bound_and_the_account_is_honest(shape: str) -> N
         elif shape == "shared":
             keys = shared[: random.randrange(20)] + fresh
         else:
-            keys = (keys if number % 40 else []) + fresh
+            keys = (keys if number % 40 else []) + fresh * 5
         guess.routed(number % 4, keys)
         assert guess.bytes_used <= most
     del keys, fresh
