@@ -20,7 +20,7 @@ ASK = BodyEdit(ask_usage=True)
         (b" { } \n", b' { "cache_salt":"new"} \n'),
         (b'{"cache_salt":"old"}', b'{"cache_salt":"new"}'),
         (b'{"cache_salt": null, "a": 1}', b'{"a": 1,"cache_salt":"new"}'),
-        (b'{ "a" : 1 , "cache_salt" : "x" , "b" : 2 }', b'{ "a" : 1 , "b" : 2,"cache_salt":"new" }'),
+        (b'{ "a" : 1 , "cache_salt" : 0 , "b":2 }', b'{ "a" : 1 , "b":2,"cache_salt":"new" }'),
         (b'{"a":1,"cache_salt":["x",{"}":"]"}]}', b'{"a":1,"cache_salt":"new"}'),
         (b'{"cache_salt":1,"cache_salt":2,"a":3,"cache_salt":4}', b'{"a":3,"cache_salt":"new"}'),
     ],

@@ -22,7 +22,7 @@ import msgspec
 
 from stemcache.text.memo import TemplateStyle
 
-__all__ = ["CHAT_FIELDS", "Conversation", "UnreadableError", "conversation_of", "without_billing"]
+__all__ = ["BILLING_LINE", "CHAT_FIELDS", "Conversation", "UnreadableError", "conversation_of"]
 
 CHAT_FIELDS = (
     "add_generation_prompt",
@@ -41,8 +41,8 @@ _TEXT_KINDS = frozenset({"input_text", "output_text", "refusal", "text", "thinki
 _MOST = 8192
 """Of messages, and of calls and parts in one: more are made to take long."""
 _SET_BY_FIELDS = ("add_generation_prompt", "continue_final_message")
-_BILLING = "x-anthropic-billing-header"
-"""A line that one client puts before its system prompt, different at every request."""
+BILLING_LINE = "x-anthropic-billing-header"
+"""Begins a line that one client puts before its system prompt, different at every request."""
 
 
 class UnreadableError(ValueError):
@@ -86,9 +86,9 @@ def conversation_of(body: Mapping[str, Any], style: TemplateStyle) -> Conversati
     )
 
 
-def without_billing(text: str) -> str:
+def _without_billing(text: str) -> str:
     """A system prompt without the line that changes at every request."""
-    return text.partition("\n")[2] if text.startswith(_BILLING) else text
+    return text.partition("\n")[2] if text.startswith(BILLING_LINE) else text
 
 
 def _values(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,7 +108,11 @@ def _message(message: Any, style: TemplateStyle) -> dict[str, Any]:
     if not isinstance(role, str):
         raise UnreadableError("a message has no role")
     content = message.get("content")
-    if not isinstance(content, str) or style.parts or (role == "system" and _BILLING in content):
+    if (
+        not isinstance(content, str)
+        or style.parts
+        or (role == "system" and BILLING_LINE in content)
+    ):
         content = _content(content, style, bills=role == "system")
     shaped: dict[str, Any] = {"role": role, "content": content}
     if role == "assistant":
@@ -141,7 +145,7 @@ def _content(content: Any, style: TemplateStyle, *, bills: bool) -> Any:
         raise UnreadableError("a message has more parts than are read")
     texts = [_text(part) for part in content]
     if bills:
-        texts = [rest for text in texts if (rest := without_billing(text)) or text == rest]
+        texts = [rest for text in texts if (rest := _without_billing(text)) or text == rest]
     if style.parts:
         return [{"type": "text", "text": text} for text in texts]
     return "\n".join(text for text in texts if text)

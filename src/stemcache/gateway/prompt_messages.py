@@ -16,7 +16,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from stemcache.gateway.prompt_chat import UnreadableError
+from stemcache.gateway.prompt_chat import BILLING_LINE, UnreadableError
 from stemcache.text.memo import TemplateStyle
 
 __all__ = ["MESSAGES_FIELDS", "chat_of_messages"]
@@ -31,7 +31,6 @@ MESSAGES_FIELDS = (
 )
 """What is read of a body."""
 
-_BILLING = "x-anthropic-billing-header"
 _SILENT = frozenset({"redacted_thinking", "tool_reference"})
 
 
@@ -41,7 +40,8 @@ def chat_of_messages(body: Mapping[str, Any], style: TemplateStyle) -> dict[str,
     if not isinstance(messages, list):
         raise UnreadableError("messages is no list")
     talk: list[dict[str, Any]] = []
-    system = _system_texts(body.get("system"))
+    given = body.get("system")
+    system = [given] if isinstance(given, str) and given else _system_texts(given)
     later: list[dict[str, Any]] = []
     for message in messages:
         role = message.get("role") if isinstance(message, dict) else None
@@ -74,7 +74,7 @@ def _system_texts(content: Any) -> list[str]:
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
     texts = [_string(block, "text") for block in _blocks(content) if block["type"] == "text"]
-    return [text for text in texts if text and not text.startswith(_BILLING)]
+    return [text for text in texts if text and not text.startswith(BILLING_LINE)]
 
 
 def _converted(role: str, content: Any) -> list[dict[str, Any]]:

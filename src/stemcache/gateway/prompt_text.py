@@ -8,20 +8,25 @@ completions  prompt
 ```
 Each part is raw JSON as the client wrote it, so the same client's next turn begins with the same
 bytes; the last goes without its closing bracket or quote. `cache_control` marks are left out:
-clients move them to the end at every turn, and they are no part of the prompt.
+clients move them to the end at every turn, and they are no part of the prompt. So is a system
+block that one client changes at every request, and that engines take out.
 """
 
 import re
+from typing import Any
 
 import msgspec
 
 from stemcache.core.namespace import fields_digestible
+from stemcache.gateway.prompt_chat import BILLING_LINE
+from stemcache.gateway.prompt_members import decode_any
 from stemcache.wire.api import Api
 
 __all__ = ["prompt_text"]
 
 Fields = dict[str, msgspec.Raw]
 
+_BLOCKS = msgspec.json.Decoder(list[msgspec.Raw])
 _SETTINGS = (
     "chat_template",
     "chat_template_kwargs",
@@ -38,7 +43,7 @@ _PARTS: dict[Api, tuple[tuple[str, ...], tuple[str, ...], str]] = {
     Api.COMPLETIONS: ((), (), "prompt"),
 }
 _MARK = b'"cache_control"'
-_MARKED = re.compile(rb'"cache_control"\s*:\s*(?:\{[^{}]*\}|null)\s*(,?)')
+_MARKED = re.compile(rb'"cache_control"\s*:\s*(?:\{[^{}]*\}|null)\s*(,?\s*)')
 _SPACE = b" \t\r\n"
 
 
@@ -54,7 +59,10 @@ def prompt_text(api: Api, fields: Fields) -> bytes | None:
     if talk is None:
         return None
     parts = [_settings(fields, settings)]
-    parts += [_unmarked(bytes(fields[name])) for name in heads if name in fields]
+    for name in heads:
+        if name in fields:
+            head = _unbilled(fields[name]) if name == "system" else bytes(fields[name])
+            parts.append(_unmarked(head))
     parts.append(_unmarked(memoryview(talk)[:-1].tobytes()))
     return b"".join(parts)
 
@@ -64,6 +72,25 @@ def _settings(fields: Fields, names: tuple[str, ...]) -> bytes:
     if not given:
         return b""
     return fields_digestible(*(part for n in given for part in (n.encode(), bytes(fields[n]))))
+
+
+def _unbilled(system: msgspec.Raw) -> bytes:
+    """A list of blocks without the one that changes at every request."""
+    text = bytes(system)
+    if BILLING_LINE.encode() not in text:
+        return text
+    try:
+        blocks = _BLOCKS.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return text
+    kept = [bytes(block) for block in blocks if not _is_billed(decode_any(block))]
+    # As a client writes lists that uses no space; one that does is served by its own lists alone.
+    return b"[" + b",".join(kept) + b"]"
+
+
+def _is_billed(block: Any) -> bool:
+    text = block.get("text") if isinstance(block, dict) else None
+    return isinstance(text, str) and text.startswith(BILLING_LINE)
 
 
 def _unmarked(text: bytes) -> bytes:
