@@ -140,6 +140,7 @@ def main() -> int:
     parser.add_argument("--repeats", type=int)
     parser.add_argument("--count", type=int, help="requests, for a quick look")
     parser.add_argument("--scale", type=float, default=1.0, help="of overhead's requests")
+    parser.add_argument("--slower", type=float, default=1.0, help="stretch the traces' time")
     parser.add_argument("--streams", type=int, default=8_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--log", type=Path, help="where gateways' output goes")
@@ -148,7 +149,7 @@ def main() -> int:
     asked = parser.parse_args()
     every = kinds(Path(asked.peers).resolve() if asked.peers else None)
     with tempfile.TemporaryDirectory() as name:
-        known = scenarios(Path(asked.traces or "."), Path(name), asked.count)
+        known = scenarios(Path(asked.traces or "."), Path(name), asked.count, asked.slower)
         wanted = [*known, *OTHERS] if asked.scenario == ["all"] else asked.scenario
         for each in wanted:
             if each not in known and each not in OTHERS:

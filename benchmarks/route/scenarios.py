@@ -89,21 +89,26 @@ class Scenario:
     """Figures that need no gateway."""
 
 
+BLOCK_S = 0.08
+"""Prefill of a trace's block of 512 tokens at speed 1."""
+
+
 class Traces:
     """The two trace scenarios; their plans are made once, in `folder`."""
 
-    def __init__(self, traces: Path, folder: Path, count: int | None) -> None:
+    def __init__(self, traces: Path, folder: Path, count: int | None, slower: float) -> None:
         self._traces = traces
+        self._slower = slower
         self._folder = folder
         self._count = count
 
     def conversation(self, _seed: int = 0) -> Setup:
-        """One hour of chat in 35 s."""
-        return self._setup(self._conversation(), speed=100.0)
+        """One hour of chat in a minute."""
+        return self._setup(self._conversation(), speed=60.0)
 
     def sessions(self, _seed: int = 0) -> Setup:
-        """Four hours of 200 coding sessions in 48 s."""
-        return self._setup(self._sessions(), speed=300.0)
+        """Four hours of 200 coding sessions in a minute."""
+        return self._setup(self._sessions(), speed=240.0)
 
     def conversation_more(self, _setup: Setup) -> dict[str, Any]:
         """What one cache of all workers' size finds."""
@@ -114,13 +119,14 @@ class Traces:
         return self._one_cache(self._sessions())
 
     def _setup(self, path: Path, speed: float) -> Setup:
+        speed /= self._slower
         plan: dict[str, Any] = {"kind": "trace", "path": str(path), "speed": speed}
         if self._count:
             plan["count"] = self._count
         return Setup(
             plan=plan,
             workers=8,
-            costs={"capacity_blocks": 3_750, "block_s": 0.0008},
+            costs={"capacity_blocks": 3_750, "block_s": round(BLOCK_S / speed, 6)},
             concurrency=None,
             stream=True,
             tokens=2,
@@ -150,9 +156,14 @@ class Traces:
         return path
 
 
-def scenarios(traces: Path, folder: Path, count: int | None = None) -> dict[str, Scenario]:
-    """By name. `count` bounds the requests of the longer ones, for a quick look."""
-    runs = Traces(traces, folder, count)
+def scenarios(
+    traces: Path, folder: Path, count: int | None = None, slower: float = 1.0
+) -> dict[str, Scenario]:
+    """By name. `count` bounds the requests of the longer ones, for a quick look.
+
+    `slower` stretches the traces' time, prefills with it, where the machine is too slow.
+    """
+    runs = Traces(traces, folder, count, slower)
     many = count or 3_000
     made = [
         Scenario(
