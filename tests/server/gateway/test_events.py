@@ -134,8 +134,11 @@ class Follower:
     def __init__(self) -> None:
         self.told: list[Any] = []
         self.changed = asyncio.Event()
+        self.begun = asyncio.Event()
 
     def batch(self, batch: Batch) -> None:
+        if not batch.events:
+            self.begun.set()
         for event in batch.events:
             self.tell(event.hashes[0] if isinstance(event, Stored) else type(event).__name__)
 
@@ -216,6 +219,18 @@ def test_what_was_published_before_it_came_is_asked_for(topic: bool, loop: Any) 
 
     with asyncio.Runner(loop_factory=loop) as runner:
         runner.run(run())
+
+
+@in_loop
+async def test_an_engine_that_has_said_nothing_is_known_to_hold_nothing() -> None:
+    """An empty replay is a beginning too, and is told at once."""
+    publisher = Publisher()
+    async with following(publisher.ports, replay=True) as (follower, subscription):
+        await asyncio.wait_for(follower.begun.wait(), 10)
+        assert subscription.complete
+        assert subscription.sequence is None
+        assert follower.told == []
+    await publisher.close()
 
 
 @in_loop

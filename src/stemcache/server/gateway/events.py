@@ -62,10 +62,10 @@ class Subscription:
     ) -> None:
         """Ready to `run`. Raises UsageError for an endpoint of no use, or without pyzmq.
 
-        `on_batch`: apply it. `on_gap`: so many messages were missed (they may yet be replayed).
-        `on_reset`: whatever was held is not held any more, and why. `grace_s`: so long without a
-        connection, and what is held is given up; `replay_s`: so long without progress of a replay,
-        and it is given up.
+        `on_batch`: apply it; an empty one says that `complete` may have changed. `on_gap`: so many
+        messages were missed (they may yet be replayed). `on_reset`: whatever was held is not held
+        any more, and why. `grace_s`: so long without a connection, and what is held is given up;
+        `replay_s`: so long without progress of a replay, and it is given up.
         """
         assert spec.events is not None, f"{spec!r} has no KV events"
         self._zmq = _zmq(spec)
@@ -232,6 +232,7 @@ class Subscription:
                 first = message.sequence if first is None else first
                 lost |= not await self._take_replayed(message)
         self.complete = not (first or self._silent or self.counts["unreadable"] > unreadable)
+        self._on_batch(Batch(events=()))
         return lost
 
     async def _take_replayed(self, message: Message) -> bool:
