@@ -1,0 +1,1 @@
+"""How routing policies do on simulated fleets."""
