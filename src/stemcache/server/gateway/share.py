@@ -35,6 +35,7 @@ _READ_ENTRIES = 256
 _BLOCK_MS = 1_000
 _RETRY_S = 1.0
 _RETRY_MOST_S = 30.0
+_CLOSE_S = 0.5
 _FIELD = b"b"
 
 
@@ -60,6 +61,7 @@ class RedisShare:
         self._outbox: list[Placement] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._last = b"$"
+        self._closing = False
         self.connected = False
         self.dropped = 0
         """Placements that were not told."""
@@ -79,9 +81,12 @@ class RedisShare:
     async def close(self) -> None:
         """Stop; what is in the outbox is not told."""
         self._router.on_placed = None
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._closing = True
+        left = set(self._tasks)
+        while left:  # a cancellation that comes as its connection is made is lost in the client
+            for task in left:
+                task.cancel()
+            _, left = await asyncio.wait(left, timeout=_CLOSE_S)
         await self._redis.aclose()
 
     def _placed(self, placement: Placement) -> None:
@@ -95,7 +100,7 @@ class RedisShare:
         from redis.exceptions import RedisError  # noqa: PLC0415  # comes with the extra `route`
 
         wait_s = _RETRY_S
-        while True:
+        while not self._closing:
             begun = self._clock.now()
             try:
                 await work()
@@ -104,6 +109,8 @@ class RedisShare:
                     self._logger.warning("redis_lost", error=worded(error)[:200])
                 self.connected = False
                 self._outbox.clear()
+                if self._closing:
+                    return  # the client may make an error of its own of being cancelled
             if self._clock.now() - begun > _RETRY_MOST_S:
                 wait_s = _RETRY_S
             await asyncio.sleep(wait_s)
