@@ -23,7 +23,7 @@ from random import Random
 
 from stemcache.policy.route.contract import Ask, Choice, Reason, View
 from stemcache.policy.route.heat import Heat
-from stemcache.policy.route.predict import answer, computed_tokens, positive, ttft_s
+from stemcache.policy.route.predict import answer, computed_tokens, tidy, ttft_s
 from stemcache.policy.route.rendezvous import Rendezvous
 
 __all__ = ["Auto"]
@@ -53,6 +53,7 @@ class Auto:
 
     def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Random) -> Choice:
         """The seat of least cost; the runner-up is the next."""
+        ask, views = tidy(ask, views)
         part = self._heat.asked(ask.anchor, seats=len(views), now_s=now_s)
         if len(views) == 1:
             return answer(ask, views, 0, Reason.ONLY, runner_up=None)
@@ -69,22 +70,22 @@ class Auto:
         presses = _presses(views)
         costs = []
         for view, tokens, press in zip(views, computed, presses, strict=True):
-            per_token = positive(view.rates.prefill_s)
+            per_token = view.rates.prefill_s
             again = tokens - least
             cost = ttft_s(ask, view) - per_token * again
             cost += per_token * again * part * (1.0 + _COPY)
             if self._rendezvous is None:
                 cost += per_token * (again * part + least) * press
-            cost += _TURN * positive(view.recent_s) / (positive(view.weight) or 1.0)
+            cost += _TURN * view.recent_s / view.weight
             costs.append(cost)
         if self._rendezvous is not None:
-            prefill = sum(positive(view.rates.prefill_s) for view in views) / len(views)
+            prefill = sum(view.rates.prefill_s for view in views) / len(views)
             for place, seat in enumerate(self._rendezvous.order(ask.anchor, views)):
                 costs[seat] += prefill * least * _PLACE * min(place, _MOST_PLACES)
         return costs
 
     def _reason(self, ask: Ask, computed: Sequence[float], seat: int) -> Reason:
-        prompt, least = max(1.0, positive(ask.prompt_tokens)), min(computed)
+        prompt, least = max(1.0, ask.prompt_tokens), min(computed)
         useful = max(1.0, _USEFUL * prompt)
         if prompt - least < useful:
             return Reason.COLD if self._rendezvous is None else Reason.HASHED
@@ -93,18 +94,16 @@ class Auto:
 
 def _presses(views: Sequence[View]) -> list[float]:
     """How much more each cache is pressed than the mean of them, weighed."""
-    rooms = [positive(view.capacity_tokens or 0) for view in views]
+    rooms = [view.capacity_tokens or 0.0 for view in views]
     if not all(rooms):
-        rooms = [positive(view.weight) or 1.0 for view in views]
+        rooms = [view.weight for view in views]
         fills = [1.0] * len(views)
     else:
         fills = [
-            min(1.0, positive(view.held_tokens) / room) ** _FULL
+            min(1.0, view.held_tokens / room) ** _FULL
             for view, room in zip(views, rooms, strict=True)
         ]
-    pressures = [
-        positive(view.fresh_tokens) / room for view, room in zip(views, rooms, strict=True)
-    ]
+    pressures = [view.fresh_tokens / room for view, room in zip(views, rooms, strict=True)]
     mean = sum(pressures) / len(pressures)
     if mean <= 0.0:
         return [0.0] * len(views)

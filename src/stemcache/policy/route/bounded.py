@@ -11,7 +11,6 @@ alone would call every busy seat full.
 from collections.abc import Sequence
 
 from stemcache.policy.route.contract import View
-from stemcache.policy.route.predict import positive
 
 __all__ = ["FACTOR", "SPARE", "first_with_room"]
 
@@ -21,10 +20,10 @@ SPARE = 2
 
 def first_with_room(order: Sequence[int], views: Sequence[View]) -> int:
     """The first of the order that one request more would not overload; else the first. O(n)."""
-    weights = [positive(view.weight) or 1.0 for view in views]
-    in_flight = [positive(view.in_flight) for view in views]
-    per_weight = FACTOR * (sum(in_flight) + 1) / sum(weights)
+    in_flight = sum(view.in_flight for view in views)
+    per_weight = FACTOR * (in_flight + 1) / sum(view.weight for view in views)
     for seat in order:
-        if in_flight[seat] + 1 <= per_weight * weights[seat] + SPARE:
+        view = views[seat]
+        if view.in_flight + 1 <= per_weight * view.weight + SPARE:
             return seat
     return order[0]

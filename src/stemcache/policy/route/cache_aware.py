@@ -5,7 +5,7 @@ from random import Random
 
 from stemcache.policy.route.bounded import first_with_room
 from stemcache.policy.route.contract import Ask, Choice, Reason, View
-from stemcache.policy.route.predict import answer, loaded, positive
+from stemcache.policy.route.predict import answer, loaded, tidy
 
 __all__ = ["USEFUL_SHARE", "CacheAware"]
 
@@ -26,8 +26,9 @@ class CacheAware:
     def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Random) -> Choice:
         """The longest match with room; the runner-up is the next best match, or load."""
         del now_s
-        useful = USEFUL_SHARE * positive(ask.prompt_tokens)
-        held = [positive(view.cached_tokens) + 0.5 * positive(view.slow_tokens) for view in views]
+        ask, views = tidy(ask, views)
+        useful = USEFUL_SHARE * ask.prompt_tokens
+        held = [view.cached_tokens + 0.5 * view.slow_tokens for view in views]
         keys = [
             (-tokens if tokens >= useful and tokens > 0 else 0.0, *loaded(view), rng.random())
             for tokens, view in zip(held, views, strict=True)

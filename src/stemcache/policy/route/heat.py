@@ -14,9 +14,9 @@ __all__ = ["Heat"]
 
 _FADE_S = 60.0
 _MOST_KEYS = 16_384
-_COOL = 4.0
-"""Requests that every conversation makes."""
-_HOT = 32.0
+_COOL = 2.0
+"""Requests that say nothing yet."""
+_HOT = 24.0
 """So many more halve what another copy is reckoned to cost."""
 _BROAD = 4.0
 """So much sooner for a beginning that is a whole seat's part of the traffic."""

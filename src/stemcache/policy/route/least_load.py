@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from random import Random
 
 from stemcache.policy.route.contract import Ask, Choice, Reason, View
-from stemcache.policy.route.predict import answer, loaded
+from stemcache.policy.route.predict import answer, loaded, tidy
 
 __all__ = ["LeastLoad"]
 
@@ -20,6 +20,7 @@ class LeastLoad:
     def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Random) -> Choice:
         """The least loaded; the runner-up is next."""
         del now_s
+        ask, views = tidy(ask, views)
         order = sorted(range(len(views)), key=lambda seat: (*loaded(views[seat]), rng.random()))
         return answer(
             ask,

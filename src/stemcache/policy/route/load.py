@@ -21,6 +21,7 @@ RECENT_S = 60.0
 """Work given fades to a third in this time."""
 FRESH_S = 600.0
 """Newly computed tokens fade to a third in this time: of the order of a cache's turnover."""
+_NOTICED_S = 0.02  # less fading than this is not worth its exponentials
 BUSY_S = 10.0
 """Utilization is over about this time."""
 
@@ -192,7 +193,8 @@ class Load:
         gateways: int = 1,
     ) -> View:
         """The seat as a policy sees it. Loads seen here are taken `gateways` times."""
-        self._pass(now_s)
+        if self._now_s is not None and now_s - self._now_s > _NOTICED_S:
+            self._pass(now_s)
         rates = self.rates.rates(now_s=now_s)
         # By the rates of now: while they are being learned, work of before would count otherwise.
         recent_s = (
@@ -200,12 +202,15 @@ class Load:
             + rates.prefill_s * self._recent_tokens
             + self._recent_decode_s
         )
+        ahead = 0
+        if self._waiting_tokens or self._plain_until_s > now_s:
+            ahead = int(self._ahead(rates.prefill_s, now_s))
         return View(
             name,
             cached_tokens,
             slow_tokens,
             self._in_flight * gateways,
-            int(self._ahead(rates.prefill_s, now_s)) * gateways,
+            ahead * gateways,
             recent_s * gateways,
             self._fresh * gateways,
             self._busy_share,

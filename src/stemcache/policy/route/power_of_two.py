@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from random import Random
 
 from stemcache.policy.route.contract import Ask, Choice, Reason, View
-from stemcache.policy.route.predict import answer, loaded
+from stemcache.policy.route.predict import answer, loaded, tidy
 
 __all__ = ["PowerOfTwo"]
 
@@ -20,6 +20,7 @@ class PowerOfTwo:
     def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Random) -> Choice:
         """The less loaded of the two; the other is the runner-up."""
         del now_s
+        ask, views = tidy(ask, views)
         if len(views) == 1:
             return answer(ask, views, 0, Reason.ONLY, runner_up=None)
         one, other = rng.sample(range(len(views)), 2)

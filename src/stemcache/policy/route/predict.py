@@ -7,56 +7,65 @@
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from stemcache.policy.route.contract import Ask, Choice, Reason, View
+from stemcache.policy.route.contract import Ask, Choice, Rates, Reason, View
 
-__all__ = ["SLOW_SHARE", "answer", "computed_tokens", "loaded", "positive", "ttft_s"]
+__all__ = ["SLOW_SHARE", "answer", "computed_tokens", "loaded", "positive", "tidy", "ttft_s"]
 
 SLOW_SHARE = 0.2
 """What a token from a slower tier costs of one that is computed; transfers are four to ten times as
 fast as a prefill on the hardware that such tiers are sold for."""
 
 _MOST = 1e15
+_LEAST = 1e-9  # weight
 
 
-def positive(number: float) -> float:
-    """The number, or 0 where it is negative, not finite, or nothing at all."""
-    try:
-        return number if 0.0 <= number <= _MOST else 0.0
-    except TypeError:
-        return 0.0
+def positive(number: object) -> float:
+    """The number, or 0 where it is negative, not finite, or no number at all."""
+    if isinstance(number, int | float) and 0.0 <= number <= _MOST:
+        return float(number)
+    return 0.0
+
+
+def tidy(ask: Ask, views: Sequence[View]) -> tuple[Ask, Sequence[View]]:
+    """The same without figures that make no sense: those count as nothing.
+
+    What gives policies the right to calculate. About 0.5 µs a view; copies only what is untidy.
+    """
+    if not _is_tidy_number(ask.prompt_tokens):
+        ask = replace(ask, prompt_tokens=int(positive(ask.prompt_tokens)))
+    if all(map(_is_tidy, views)):
+        return ask, views
+    return ask, [view if _is_tidy(view) else _tidied(view) for view in views]
 
 
 def computed_tokens(ask: Ask, view: View) -> float:
-    """Prompt tokens that the seat would have to compute; at least one, for the logits."""
-    missing = positive(ask.prompt_tokens) - positive(view.cached_tokens)
-    if missing <= 1.0:
+    """Prompt tokens that a tidy seat would have to compute; at least one, for the logits."""
+    missing = ask.prompt_tokens - view.cached_tokens
+    if missing <= 1:
         return 1.0
-    slow = min(positive(view.slow_tokens), missing)
-    return max(1.0, missing - (1.0 - SLOW_SHARE) * slow)
+    if view.slow_tokens:
+        return max(1.0, missing - (1.0 - SLOW_SHARE) * min(view.slow_tokens, missing))
+    return float(missing)
 
 
 def ttft_s(ask: Ask, view: View) -> float:
-    """Predicted time to first token, in seconds. Costs about 1 µs."""
+    """Predicted time to first token of a tidy request at a tidy seat, in seconds."""
     rates = view.rates
-    prefill = positive(rates.prefill_s)
-    queue = prefill if rates.queue_s is None else positive(rates.queue_s)
+    queue = rates.prefill_s if rates.queue_s is None else rates.queue_s
     return (
-        positive(rates.base_s)
-        + queue * positive(view.waiting_tokens)
-        + prefill * computed_tokens(ask, view)
-        + positive(rates.busy_s) * positive(view.in_flight)
+        rates.base_s
+        + queue * view.waiting_tokens
+        + rates.prefill_s * computed_tokens(ask, view)
+        + rates.busy_s * view.in_flight
     )
 
 
 def loaded(view: View) -> tuple[float, float, float]:
-    """What sorts seats by load: requests in flight for its size, then what waits, then work."""
-    weight = view.weight if positive(view.weight) > 0.0 else 1.0
-    return (
-        positive(view.in_flight) / weight,
-        positive(view.waiting_tokens) / weight,
-        positive(view.recent_s) / weight,
-    )
+    """What sorts tidy seats by load: in flight for its size, then what waits, then work lately."""
+    weight = view.weight
+    return (view.in_flight / weight, view.waiting_tokens / weight, view.recent_s / weight)
 
 
 def answer(
@@ -70,4 +79,54 @@ def answer(
         runner_up=None if only else runner_up,
         ttft_s=ttft_s(ask, views[seat]),
         runner_up_ttft_s=None if only or runner_up is None else ttft_s(ask, views[runner_up]),
+    )
+
+
+def _is_tidy_number(number: object) -> bool:
+    return isinstance(number, int | float) and 0.0 <= number <= _MOST
+
+
+def _is_tidy(view: View) -> bool:
+    rates = view.rates
+    try:
+        return (
+            0 <= view.cached_tokens <= _MOST
+            and 0 <= view.slow_tokens <= _MOST
+            and 0 <= view.in_flight <= _MOST
+            and 0 <= view.waiting_tokens <= _MOST
+            and 0.0 <= view.recent_s <= _MOST
+            and 0.0 <= view.fresh_tokens <= _MOST
+            and _LEAST < view.weight <= _MOST
+            and 0 <= view.held_tokens <= _MOST
+            and (view.capacity_tokens is None or 0 < view.capacity_tokens <= _MOST)
+            and 0.0 <= rates.base_s <= _MOST
+            and 0.0 <= rates.prefill_s <= _MOST
+            and 0.0 <= rates.busy_s <= _MOST
+            and (rates.queue_s is None or 0.0 <= rates.queue_s <= _MOST)
+        )
+    except TypeError:
+        return False
+
+
+def _tidied(view: View) -> View:
+    rates = view.rates
+    weight = positive(view.weight)
+    return View(
+        name=view.name,
+        cached_tokens=int(positive(view.cached_tokens)),
+        slow_tokens=int(positive(view.slow_tokens)),
+        in_flight=int(positive(view.in_flight)),
+        waiting_tokens=int(positive(view.waiting_tokens)),
+        recent_s=positive(view.recent_s),
+        fresh_tokens=positive(view.fresh_tokens),
+        utilization=min(1.0, positive(view.utilization)),
+        rates=Rates(
+            base_s=positive(rates.base_s),
+            prefill_s=positive(rates.prefill_s),
+            busy_s=positive(rates.busy_s),
+            queue_s=None if rates.queue_s is None else positive(rates.queue_s),
+        ),
+        weight=weight if weight > _LEAST else 1.0,
+        held_tokens=int(positive(view.held_tokens)),
+        capacity_tokens=int(positive(view.capacity_tokens)) or None,
     )

@@ -5,7 +5,7 @@ from random import Random
 
 from stemcache.policy.route.bounded import first_with_room
 from stemcache.policy.route.contract import Ask, Choice, Reason, View
-from stemcache.policy.route.predict import answer
+from stemcache.policy.route.predict import answer, tidy
 from stemcache.policy.route.rendezvous import Rendezvous
 
 __all__ = ["PrefixHash", "by_key"]
@@ -33,6 +33,7 @@ def by_key(
     ask: Ask, key: int, views: Sequence[View], rendezvous: Rendezvous, reason: Reason
 ) -> Choice:
     """The first seat of the key's order that has room. The reason is for the key's own seat."""
+    ask, views = tidy(ask, views)
     order = rendezvous.order(key, views)
     seat = first_with_room(order, views)
     runner_up = next((other for other in order if other != seat), None)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from random import Random as Chance
 
 from stemcache.policy.route.contract import Ask, Choice, Reason, View
-from stemcache.policy.route.predict import answer, positive
+from stemcache.policy.route.predict import answer, tidy
 
 __all__ = ["Random"]
 
@@ -17,9 +17,10 @@ class Random:
     def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Chance) -> Choice:
         """One of the views; the runner-up is another, by chance too."""
         del now_s
+        ask, views = tidy(ask, views)
         seats = list(range(len(views)))
-        weights = [positive(view.weight) for view in views]
-        seat = rng.choices(seats, weights)[0] if sum(weights) > 0 else rng.choice(seats)
+        weights = [view.weight for view in views]
+        seat = rng.choices(seats, weights)[0]
         others = seats[:seat] + seats[seat + 1 :]
         return answer(
             ask, views, seat, Reason.RANDOM, runner_up=rng.choice(others) if others else None

@@ -39,6 +39,7 @@ _SWEEPS = 6
 
 _SEAT_REQUESTS = 64.0
 _SEAT_S = 60.0
+_STALE_S = 1.0
 _PRIOR = 4.0  # requests of an average seat that each seat is taken to have answered
 _NOISE = 0.25  # of one observation's logarithm, before there are any
 _DOUBT = 2.0  # standard errors that are taken for chance
@@ -62,6 +63,7 @@ class FleetRates:
             assumed.prefill_s / _UNIT,
             assumed.busy_s,
         ]
+        self._rates = assumed
         self._solved = True
         self._decode_s = 0.0
         self.drift = 0.0
@@ -86,6 +88,12 @@ class FleetRates:
         if not self._solved:
             self._solve()
         return self._solution
+
+    def rates(self) -> Rates:
+        """Of a seat of factor 1. The same object until something is learned."""
+        if not self._solved:
+            self._solve()
+        return self._rates
 
     def observe(self, ttft_s: float, expected_s: float, features: tuple[float, ...]) -> None:
         """A seat of factor 1 would have taken so long. About 4 µs."""
@@ -130,6 +138,7 @@ class FleetRates:
                 scale = row[at] + ridge
                 x[at] = max(0.0, (b[at] + ridge * likely[at] - rest) / scale) if scale else 0.0
         self._solution = x
+        self._rates = _rates(x, 1.0)
 
 
 class SeatRates:
@@ -169,21 +178,15 @@ class SeatRates:
 
     def rates(self, *, now_s: float) -> Rates:
         """As known now."""
-        solution = self._fleet.coefficients()
-        stale = self._factor != 1.0 and self._now_s is not None and now_s - self._now_s > 1.0
-        if stale:
+        if self._factor == 1.0:
+            return self._fleet.rates()
+        if self._now_s is not None and now_s - self._now_s > _STALE_S:
             self._fade(now_s)
             self._judge()
-        if stale or solution is not self._solution:
+        solution = self._fleet.coefficients()
+        if solution is not self._solution:
             self._solution = solution
-            base, prefill, queue, busy = solution
-            factor = self._factor
-            self._rates = Rates(
-                base_s=base * factor,
-                prefill_s=prefill * _UNIT * factor,
-                busy_s=busy * factor,
-                queue_s=queue * _UNIT * factor,
-            )
+            self._rates = _rates(solution, self._factor)
         return self._rates
 
     def observe(
@@ -255,3 +258,13 @@ class SeatRates:
         if factor != self._factor:
             self._factor = factor
             self._solution = None
+
+
+def _rates(solution: list[float], factor: float) -> Rates:
+    base, prefill, queue, busy = solution
+    return Rates(
+        base_s=base * factor,
+        prefill_s=prefill * _UNIT * factor,
+        busy_s=busy * factor,
+        queue_s=queue * _UNIT * factor,
+    )

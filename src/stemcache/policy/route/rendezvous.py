@@ -13,7 +13,6 @@ from hashlib import sha256
 from math import log
 
 from stemcache.policy.route.contract import View
-from stemcache.policy.route.predict import positive
 
 __all__ = ["Rendezvous", "key_of"]
 
@@ -45,7 +44,7 @@ class Rendezvous:
             mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _WORD
             mixed ^= mixed >> 31
             share = (mixed + 1) / (1 << 64)
-            found.append(-log(share) / (positive(view.weight) or 1.0))
+            found.append(-log(share) / view.weight)
         return found
 
     def _learn(self, name: str) -> int:

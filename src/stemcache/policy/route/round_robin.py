@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from random import Random
 
 from stemcache.policy.route.contract import Ask, Choice, Reason, View
-from stemcache.policy.route.predict import answer, positive
+from stemcache.policy.route.predict import answer, tidy
 
 __all__ = ["RoundRobin"]
 
@@ -26,6 +26,7 @@ class RoundRobin:
     def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Random) -> Choice:
         """The seat whose turn it is; the runner-up has the next."""
         del now_s, rng
+        ask, views = tidy(ask, views)
         if len(self._credit) > _MOST_SEATS:
             self._credit.clear()
         credit = self._credit
@@ -33,7 +34,7 @@ class RoundRobin:
         best, second = -1, -1
         most, next_most = -1e300, -1e300
         for seat, view in enumerate(views):
-            weight = positive(view.weight) or 1.0
+            weight = view.weight
             total += weight
             held = credit.get(view.name, 0.0) + weight
             credit[view.name] = held
