@@ -25,8 +25,8 @@ class Stretch:
 
     __slots__ = ("distance", "settled", "stop", "used")
 
-    def __init__(self, stop: int, used: int, *, settled: bool) -> None:
-        self.stop = stop
+    def __init__(self, used: int, *, settled: bool) -> None:
+        self.stop = 0
         """Keys from the prompt's beginning to the stretch's end."""
         self.used = used
         self.settled = settled
@@ -118,27 +118,27 @@ class Seat(Ring):
         """
         believed = 0
         stretches: list[Stretch] = []
-        holds: list[Hold] = []
+        places: list[tuple[Hold, Stretch]] = []
+        used, whole = -1, False
         for node in path:
             hold = node.hold(self.seat)
             if hold is None:
                 break
-            holds.append(hold)
-            believed = min(depth, node.start + hold.units) if hold.units else believed
-            stop = min(depth, node.start + hold.kept)
+            if hold.units:
+                believed = node.start + hold.units
             settled = hold.sure or hold.used not in self._open
-            if stretches and (stretches[-1].used, stretches[-1].settled) == (hold.used, settled):
-                stretches[-1].stop = stop
-            else:
-                stretches.append(Stretch(stop, hold.used, settled=settled))
-        self._measure(stretches)
-        at = 0
-        for hold in holds:
-            while stretches[at].stop < min(depth, hold.node.start + hold.kept):
-                at += 1
-            stretch = stretches[at]
+            if hold.used != used or settled is not whole:
+                used, whole = hold.used, settled
+                stretch = Stretch(used, settled=settled)
+                stretches.append(stretch)
+            stretch.stop = node.start + hold.kept
+            places.append((hold, stretch))
+        if stretches:
+            stretches[-1].stop = min(stretches[-1].stop, depth)
+            self._measure(stretches)
+        for hold, stretch in places:
             hold.sure = stretch.settled and self.capacity.well_within(stretch.distance)
-        sent = Sent(self.number, believed, stretches)
+        sent = Sent(self.number, min(believed, depth), stretches)
         grown = sent.bytes
         if last_key in self._sent or len(self._sent) >= _MOST_SENT:
             old = last_key if last_key in self._sent else next(iter(self._sent))
