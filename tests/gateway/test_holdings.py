@@ -13,13 +13,13 @@ import pytest
 
 from stemcache.gateway.holdings import Held, Holdings
 from stemcache.gateway.keys import Keys, extend_keys, root_key
+from stemcache.gateway.kv_decode import decode_batch
 from stemcache.gateway.kv_events import (
     Batch,
     Cleared,
     Event,
     Removed,
     Stored,
-    decode_batch,
     read_live,
 )
 

@@ -19,13 +19,12 @@ from types import ModuleType
 from typing import Any, Self
 
 from stemcache.errors import UsageError
+from stemcache.gateway.kv_decode import MOST_MESSAGE_BYTES, decode_batch
 from stemcache.gateway.kv_events import (
-    MOST_MESSAGE_BYTES,
     Batch,
     Cleared,
     KvEventsError,
     Message,
-    decode_batch,
     portions,
     read_live,
     read_replay,

@@ -101,7 +101,7 @@ class Vllm:
                 [
                     *(self.python, "-m", "vllm.entrypoints.openai.api_server"),
                     *("--model", str(self.model), "--served-model-name", "smol"),
-                    *("--dtype", "bfloat16", "--max-model-len", "4096", "--enforce-eager"),
+                    *("--dtype", "bfloat16", "--max-model-len", "2048", "--enforce-eager"),
                     *("--enable-prefix-caching", "--enable-prompt-tokens-details"),
                     *("--block-size", str(BLOCK), "--num-gpu-blocks-override", str(self.blocks)),
                     *("--host", "127.0.0.1", "--port", str(self.ports[0])),
@@ -157,7 +157,7 @@ class RunningGateway:
 
     def chat(self, messages: list[dict[str, str]], **more: Any) -> Answer:
         """One chat completion."""
-        body = {"model": "smol", "messages": messages, "temperature": 0, "max_tokens": 2, **more}
+        body = {"model": "smol", "messages": messages, "temperature": 0, "max_tokens": 4, **more}
         return ask(self.port, "POST", "/v1/chat/completions", body)
 
     def fleet(self) -> Any:
