@@ -503,11 +503,18 @@ async def test_a_flood_leaves_others_their_turn() -> None:
             turns += 1
             await asyncio.sleep(0)
 
-    async with following(publisher.ports, replay=True) as (follower, _):
+    async with following(publisher.ports, replay=True) as (follower, subscription):
         ticking = asyncio.ensure_future(tick())
         await follower.until(300 * 4)
+        assert turns > 300 * 4
+        turns = 0
+        for _ in range(1000):
+            publisher.events.send_multipart([b"no", b"events"])
+        publisher.publish(stored(0))
+        await follower.until(300 * 4 + 1)
+        assert subscription.counts["strange"] == 1000
+        assert turns > 1000 / 16
         ticking.cancel()
-    assert turns > 300 * 4
     await publisher.close()
 
 

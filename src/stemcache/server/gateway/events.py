@@ -15,11 +15,10 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from types import ModuleType
-from typing import Any, Self
+from typing import Any
 
 from stemcache.errors import UsageError
-from stemcache.gateway.kv_decode import MOST_MESSAGE_BYTES, decode_batch
+from stemcache.gateway.kv_decode import decode_batch
 from stemcache.gateway.kv_events import (
     Batch,
     Cleared,
@@ -31,11 +30,15 @@ from stemcache.gateway.kv_events import (
     replay_request,
 )
 from stemcache.gateway.replica import ReplicaSpec
+from stemcache.server.gateway.zmq_socket import ZmqSocket, load_zmq
 
 __all__ = ["Subscription", "seat_endpoint"]
 
 _MOST_WAITING = 2_000
 """Messages in a socket's queue; behind them ZeroMQ drops, which the sequence numbers show."""
+
+_MOST_REPLAYED = 12_000
+"""The same for a replay, where engines keep 10,000 batches and send them all at once."""
 
 _BLOCKS_A_TURN = 256
 """Then the loop's other work goes on; about half a millisecond."""
@@ -67,7 +70,7 @@ class Subscription:
         `replay_s`: so long without progress of a replay, and it is given up.
         """
         assert spec.events is not None, f"{spec!r} has no KV events"
-        self._zmq = _zmq(spec)
+        self._zmq = load_zmq(spec)
         self._spec = spec
         self._rank = rank
         self._endpoint = seat_endpoint(spec.events, rank)
@@ -101,7 +104,9 @@ class Subscription:
     async def _session(self) -> None:
         """One connection, from asking for it to losing it."""
         zmq = self._zmq
-        with _Socket(zmq, zmq.SUB, self._endpoint, self._spec) as subscriber:
+        with ZmqSocket(
+            zmq.SUB, self._endpoint, self._spec, most_waiting=_MOST_WAITING
+        ) as subscriber:
             monitor = subscriber.monitored()
             subscriber.connect()
             try:
@@ -125,7 +130,7 @@ class Subscription:
             finally:
                 self.live = False
 
-    async def _wait(self, subscriber: "_Socket") -> None:
+    async def _wait(self, subscriber: ZmqSocket) -> None:
         """Until something comes, or what is held must be given up for want of a connection."""
         if self._lost_at_s is None:
             await subscriber.wait(None)
@@ -161,6 +166,7 @@ class Subscription:
 
     async def _live(self, frames: list[bytes], last_live: int | None) -> int | None:
         """Take over a published message, after all that came before it."""
+        await self._spend(_BLOCKS_A_MESSAGE)
         try:
             message = read_live(frames)
         except KvEventsError:
@@ -247,7 +253,9 @@ class Subscription:
         assert self._replay_endpoint is not None, "replayed without an endpoint"
         zmq = self._zmq
         self._silent = False
-        with _Socket(zmq, zmq.DEALER, self._replay_endpoint, self._spec) as dealer:
+        with ZmqSocket(
+            zmq.DEALER, self._replay_endpoint, self._spec, most_waiting=_MOST_REPLAYED
+        ) as dealer:
             dealer.connect()
             dealer.send(replay_request(first))
             while True:
@@ -257,6 +265,7 @@ class Subscription:
                         self._silent = True
                         return
                     continue
+                await self._spend(_BLOCKS_A_MESSAGE)
                 try:
                     message = read_replay(frames)
                 except KvEventsError:
@@ -270,7 +279,7 @@ class Subscription:
         self._next = message.sequence + 1
         self._last_payload = hash(message.payload)
         self.counts["batches"] += 1
-        await self._spend(_BLOCKS_A_MESSAGE + len(message.payload) // _BYTES_A_BLOCK)
+        await self._spend(len(message.payload) // _BYTES_A_BLOCK)
         try:
             batch = decode_batch(message.payload)
         except KvEventsError as error:
@@ -306,94 +315,6 @@ class Subscription:
             self._on_reset(why)
 
 
-class _Socket:
-    """A ZeroMQ socket whose messages are waited for in the running loop."""
-
-    def __init__(self, zmq: ModuleType, kind: int, endpoint: str, spec: ReplicaSpec) -> None:
-        self._zmq, self._endpoint, self._spec = zmq, endpoint, spec
-        self._loop = asyncio.get_running_loop()
-        self._ready = asyncio.Event()
-        self._watched: list[int] = []
-        self._monitor: Any = None
-        socket = zmq.Context.instance().socket(kind)
-        self._socket = socket
-        for option, value in (
-            (zmq.LINGER, 0),
-            (zmq.RCVHWM, _MOST_WAITING),
-            (zmq.MAXMSGSIZE, MOST_MESSAGE_BYTES),
-            (zmq.IPV6, int("[" in endpoint)),
-            (zmq.RECONNECT_IVL, 100),
-            (zmq.RECONNECT_IVL_MAX, 2_000),
-            # A peer that vanished without a word.
-            (zmq.HEARTBEAT_IVL, 5_000),
-            (zmq.HEARTBEAT_TIMEOUT, 15_000),
-        ):
-            socket.setsockopt(option, value)
-        if kind == zmq.SUB:
-            socket.setsockopt(zmq.SUBSCRIBE, spec.topic.encode())
-        self._watch(socket)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_exc: object) -> None:
-        if self._monitor is not None:
-            self._socket.disable_monitor()
-            self._monitor.close(0)
-        self._socket.close(0)
-
-    def connect(self) -> None:
-        try:
-            self._socket.connect(self._endpoint)
-        except self._zmq.ZMQError as error:
-            raise UsageError(
-                f"KV events endpoint {self._endpoint!r} of replica {self._spec.name!r}: {error}; "
-                "give one that can be connected to, such as tcp://10.0.0.1:5557"
-            ) from error
-
-    def monitored(self) -> Any:
-        """A socket that tells what becomes of the connection; waited for together with this one."""
-        zmq = self._zmq
-        self._monitor = self._socket.get_monitor_socket(
-            zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
-        )
-        self._watch(self._monitor)
-        return self._monitor
-
-    def send(self, frames: list[bytes]) -> None:
-        self._socket.send_multipart(frames, self._zmq.NOBLOCK)
-
-    def take(self) -> list[bytes] | None:
-        """The next message, if one has come."""
-        try:
-            frames: list[bytes] = self._socket.recv_multipart(self._zmq.NOBLOCK)
-        except self._zmq.Again:
-            return None
-        return frames
-
-    async def wait(self, most_s: float | None) -> bool:
-        """Until something may have come; False where it took too long.
-
-        ZeroMQ tells of a change once: everything must have been taken before. And it is listened to
-        only while waiting, or an untaken change would wake the loop for ever.
-        """
-        self._ready.clear()
-        for descriptor in self._watched:
-            self._loop.add_reader(descriptor, self._ready.set)
-        try:
-            async with asyncio.timeout(most_s):
-                await self._ready.wait()
-        except TimeoutError:
-            return False
-        finally:
-            for descriptor in self._watched:
-                self._loop.remove_reader(descriptor)
-        return True
-
-    def _watch(self, socket: Any) -> None:
-        self._watched.append(socket.getsockopt(self._zmq.FD))
-
-
 def seat_endpoint(endpoint: str, rank: int) -> str:
     """Where rank `rank` publishes: each at the port after the one before."""
     if "*" in endpoint:
@@ -414,14 +335,3 @@ def seat_endpoint(endpoint: str, rank: int) -> str:
 
 def _blocks(event: Any) -> int:
     return 1 if isinstance(event, Cleared) else len(event.hashes)
-
-
-def _zmq(spec: ReplicaSpec) -> ModuleType:
-    try:
-        import zmq  # noqa: PLC0415  (an extra, needed by this alone)
-    except ImportError:
-        raise UsageError(
-            f"replica {spec.name!r} has KV events at {spec.events!r}, and pyzmq is not installed; "
-            "install stemcache[route], or leave its events out"
-        ) from None
-    return zmq
