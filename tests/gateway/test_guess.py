@@ -8,7 +8,7 @@ import pytest
 
 from stemcache.gateway.guess import Guess, Verdict
 from stemcache.gateway.guess_seat import Seat
-from tests.gateway.guess_cases import chain
+from tests.gateway.guess_cases import Cache, chain
 
 PLENTY = 1 << 30
 
@@ -138,6 +138,62 @@ def test_a_seat_that_shrinks_forgets_and_one_that_grows_gets_nothing_back() -> N
     guess.resize(0, None)
     guess.routed(0, chain("abcdefgh"))
     assert guess.held(chain("abcdefgh")) == {0: 8}
+
+
+def reports(guess: Guess, real: int, count: int, seed: int = 1) -> None:
+    """So many requests of 20 keys in 40 groups, answered by a cache of `real` units."""
+    random = Random(seed)
+    cache = Cache(real)
+    groups = [[random.getrandbits(64) for _ in range(19)] for _ in range(40)]
+    for _ in range(count):
+        keys = [*random.choice(groups), random.getrandbits(64)]
+        guess.routed(0, keys)
+        guess.correct(0, keys, held=cache.request(keys))
+
+
+def test_what_was_learned_outlives_an_estimate_s_last_digits_and_no_more() -> None:
+    """A capacity in units is estimated anew all the time; a cache twice as large is another."""
+    guess = guess_of(1000)
+    reports(guess, 400, 600)
+    learned = guess.capacity_units(0)
+    assert learned is not None
+    assert 380 <= learned <= 420
+    guess.resize(0, 1000)
+    guess.resize(0, 1030)
+    guess.resize(0, 990)
+    assert guess.capacity_units(0) == learned
+    guess.resize(0, 2000)
+    assert guess.capacity_units(0) == 2000
+    guess.check()
+
+
+def test_a_capacity_that_no_answer_contradicts_follows_what_is_told() -> None:
+    """To the unit."""
+    guess = guess_of(400)
+    reports(guess, 400, 300)
+    guess.resize(0, 410)
+    assert guess.capacity_units(0) == 410
+    guess.check()
+
+
+def test_a_seat_that_is_emptied_keeps_what_was_learned_of_it() -> None:
+    """The machine is the same."""
+    guess = guess_of(None)
+    reports(guess, 400, 600)
+    learned = guess.capacity_units(0)
+    guess.clear(0)
+    assert (guess.capacity_units(0), guess.held_units(0)) == (learned, 0)
+    assert learned is not None
+
+
+def test_what_comes_out_to_be_held_after_all_is_believed_again() -> None:
+    """A seat that was thought to be small still has what was remembered beyond that."""
+    guess = guess_of(200)
+    reports(guess, 400, 600)
+    learned = guess.capacity_units(0)
+    assert learned is not None
+    assert learned >= 380
+    assert guess.held_units(0) >= 380
 
 
 def test_a_seat_of_no_capacity_holds_nothing() -> None:

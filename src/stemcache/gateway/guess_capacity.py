@@ -64,10 +64,10 @@ class Capacity:
         "_lost",
         "_odds",
         "_proved",
-        "_seen",
         "_since",
         "_suspect",
         "_weight",
+        "answers",
         "emptied_before",
         "units",
     )
@@ -82,7 +82,8 @@ class Capacity:
         self._weight = 1.0
         self._blur = 0.0
         """The share of answers that contradict even the best capacity."""
-        self._seen = 0
+        self.answers = 0
+        """Those that were learned from."""
         self._suspect: list[int] = []
         self._odds = 0.0
         self._since: int | None = None
@@ -166,8 +167,8 @@ class Capacity:
                     each[at] /= self._weight
             self._weight = 1.0
         side[_bin(distance)] += self._weight
-        self._seen += 1
-        return self._look() if self._seen % _EVERY == 0 else Finding.NOTHING
+        self.answers += 1
+        return self._look() if self.answers % _EVERY == 0 else Finding.NOTHING
 
     def _look(self) -> Finding:
         """Move to where fewest answers contradict, if that is better by enough. O(bins)."""

@@ -79,7 +79,9 @@ class Seat(Ring):
         if capacity == before:
             return False
         if capacity is None or before is None or abs(capacity - before) > before // 8:
-            self.capacity = Capacity(capacity)
+            if self.capacity.answers:
+                self.capacity = Capacity(capacity)
+            self.capacity.units = capacity
             self._learned = False
             return True
         if not self._learned:
