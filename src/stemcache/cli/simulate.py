@@ -42,7 +42,7 @@ OutputFormat = Literal["full", "concise", "json"]
     type=CommaList(CAPACITY),
     help="Sizes of the cache, in blocks (5000, 50k), tokens (4Mtok) or memory (80GiB, with "
     "--kv-bytes-per-token); inf has no bound.  "
-    "[default: seven that show where the curve bends; inf with --ttl]",
+    "[default: seven that show where the curve bends; inf with --ttl; none with --replicas]",
 )
 @click.option(
     "--kv-bytes-per-token",
@@ -54,7 +54,7 @@ OutputFormat = Literal["full", "concise", "json"]
     "policies",
     type=CommaList(click.Choice(POLICIES)),
     help="What to evict: " + ", ".join(POLICIES) + ". min is the offline optimum.  "
-    "[default: lru,min; lru with --ttl and --second-tier]",
+    "[default: lru,min; lru with --ttl, --second-tier and --replicas]",
 )
 @click.option(
     "--ttl",
