@@ -1,6 +1,6 @@
 """How each routing does on simulated fleets: hits, waits and balance, beside one large cache.
 
-    python -m benchmarks.fleet.run --traces DIR [--repeats 5] [--only conversation]
+    python -m benchmarks.fleet.run --traces DIR [--repeats 5] [--only conversation [--routing auto]]
 
 The conversation trace comes to 8 replicas of 3,750 blocks by its times (its clock ticks in 3 s:
 as it is, and spread) and from clients that wait; 200 coding sessions on one clock likewise, in
@@ -139,24 +139,30 @@ def main() -> None:
     parser.add_argument("--traces", type=Path, required=True)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--only", default="", help="cases whose name begins so; the rest stays")
+    parser.add_argument("--routing", default="", help="with --only: renew these rows alone")
     parser.add_argument("--output", type=Path, default=RESULTS)
     asked = parser.parse_args()
     report: dict[str, Any] = {"cases": {}}
     if asked.only and asked.output.exists():
         report = json.loads(asked.output.read_text(encoding="utf-8"))
+    alone = frozenset(filter(None, asked.routing.split(",")))
     renewed: set[str] = set()
-    for case in cases():
+    for each in cases():
+        case = each
         if not case.name.startswith(asked.only):
             continue
+        if alone:
+            routings = tuple(name for name in case.setup.routings if name in alone)
+            case = replace(case, setup=replace(case.setup, routings=routings))
         rows = measured(case, asked.traces, asked.repeats)
-        if case.name in renewed:
+        if case.name in renewed or alone:
             report["cases"][case.name]["rows"] |= rows
         else:
             print(case.name, flush=True)
             report["cases"][case.name] = {**machine(), "repeats": asked.repeats, "rows": rows}
             renewed.add(case.name)
-        for name, each in rows.items():
-            print(line(name, each), flush=True)
+        for name, of_name in rows.items():
+            print(line(name, of_name), flush=True)
         asked.output.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 
