@@ -253,6 +253,12 @@ def test_a_group_that_skips_blocks_has_a_window() -> None:
     assert held.held(keys_of("c")) == Held(1, 1)
 
 
+def test_after_a_clearing_groups_are_judged_anew() -> None:
+    """An engine that has begun anew may run another model, whose groups mean something else."""
+    held = holdings(stored("w", group=0, full_attention=False), Cleared(), stored("a", group=0))
+    assert held.held(keys_of("a")) == Held(1, 1)
+
+
 def test_hashes_that_do_not_fit_their_tokens_are_left_out() -> None:
     """Without a group to blame, an event of a wrong shape is counted and left out."""
     held = holdings(Stored((1, 2), None, b"1234" * 3, BLOCK, "GPU"))

@@ -76,6 +76,10 @@ class Holdings:
 
     def clear(self) -> None:
         """Nothing is held. The block size stays as learned until other events say otherwise."""
+        self._groups_left_out.clear()
+        self._empty()
+
+    def _empty(self) -> None:
         self._counts = self.counts
         self._counts["cleared"] += 1
         self._group = None
@@ -134,7 +138,7 @@ class Holdings:
             # Windows forget what is behind them and skip blocks: of no use for a whole prefix.
             self._groups_left_out.add(group)
             if self._group == group:
-                self.clear()
+                self._empty()
         left_out = None
         if group in self._groups_left_out or self._group not in {None, group}:
             left_out = "other_group"

@@ -4,6 +4,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from random import Random
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import uvloop
 from stemcache.errors import UsageError
 from stemcache.gateway.holdings import Holdings
 from stemcache.gateway.keys import Keys, extend_keys, root_key
+from stemcache.gateway.kv_decode import decode_batch
 from stemcache.gateway.kv_events import Batch, Stored
 from stemcache.gateway.replica import ReplicaSpec
 from stemcache.server.gateway.events import Subscription, seat_endpoint
@@ -380,6 +382,78 @@ async def test_a_ranks_events_are_at_the_port_after() -> None:
         assert await follower.until(2) == [0, 2]
         assert subscription.counts["other_rank"] == 1
     await publisher.close()
+
+
+@pytest.mark.parametrize("replay", [True, False])
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_is_lost_what_is_believed_is_held(seed: int, replay: bool) -> None:  # noqa: FBT001
+    """Random losses, restarts and clearings: complete is equal to the truth, else part of it."""
+
+    async def run() -> None:
+        random, publisher = Random(seed), Publisher()
+        ports, marker = publisher.ports, 10_000
+        held = Holdings(most_blocks=1000)
+        seen = asyncio.Event()
+
+        def apply(batch: Batch) -> None:
+            held.apply(batch)
+            held.check()
+            if any(isinstance(one, Stored) and marker in one.hashes for one in batch.events):
+                seen.set()
+
+        spec = ReplicaSpec(
+            name="a",
+            url="http://h",
+            events=f"tcp://127.0.0.1:{ports[0]}",
+            replay=f"tcp://127.0.0.1:{ports[1]}" if replay else None,
+        )
+        subscription = Subscription(
+            spec, on_batch=apply, on_gap=lambda _: None, on_reset=lambda _: held.clear()
+        )
+        task = asyncio.ensure_future(subscription.run())
+        for _ in range(5):
+            await publisher.subscribed()
+            for _ in range(random.randrange(25)):
+                kind, number = random.random(), random.randrange(12)
+                batch = stored(number, run=random.randrange(1, 4))
+                if kind < 0.3:
+                    gone = {"type": "BlockRemoved", "block_hashes": [number], "medium": "GPU"}
+                    batch = [1.0, [gone], 0]
+                elif kind < 0.35:
+                    batch = [1.0, [CLEARED], 0]
+                publisher.publish(batch, lost=random.random() < 0.2)
+            # The marker's parent never comes: it waits aside, and is seen all the same.
+            marker += 1
+            publisher.publish(stored(marker))
+            await asyncio.wait_for(seen.wait(), 20)
+            seen.clear()
+            truth = Holdings(most_blocks=1000)
+            for _, payload in publisher.buffer:
+                truth.apply(decode_batch(payload))
+            keys: list[int] = []
+            extend_keys(keys, root_key(None, None), [n.to_bytes(4, "little") for n in range(16)])
+            believed, real = (one.held(Keys(keys, 1, exact=True)) for one in (held, truth))
+            assert believed.any_units <= real.any_units
+            if replay or subscription.complete:
+                assert (believed, len(held)) == (real, len(truth))
+            if random.random() < 0.5:
+                await publisher.close()
+                publisher = Publisher(ports=ports)
+            else:
+                publisher.events.send_multipart([b"", b"", b""])
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+                held.clear()
+                subscription = Subscription(
+                    spec, on_batch=apply, on_gap=lambda _: None, on_reset=lambda _: held.clear()
+                )
+                task = asyncio.ensure_future(subscription.run())
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await publisher.close()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(run())
 
 
 @pytest.mark.parametrize("shape", [stored, stored_as_array])
