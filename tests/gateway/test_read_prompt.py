@@ -534,6 +534,17 @@ def test_a_template_that_fails_is_no_failure_here(tmp_path: Path) -> None:
     assert read(chat(), reader=reader).unread == "the template or the tokenizer refuses the prompt"
 
 
+def test_text_keys_beside_token_keys_may_be_those_of_the_beginning(directory: Path) -> None:
+    """Where every seat's block size is known; a prompt without tokens has all of them anyway."""
+    tokenizing = PromptTokenizer(directory)
+    body = chat({"role": "user", "content": "the quick brown fox " * 5000})
+    whole = text_keys(body, reader=PromptReader(tokenizing=tokenizing, block_sizes={16}))
+    reader = PromptReader(tokenizing=tokenizing, block_sizes={16}, whole_text=lambda: False)
+    assert text_keys(body, reader=reader) == whole[:512]
+    assert read(body, reader=reader).text_bytes > 100_000
+    assert len(text_keys({**body, "documents": [1]}, reader=reader)) > 700
+
+
 def test_the_last_of_equal_members_counts() -> None:
     """As replicas read it."""
     body = b'{"model":"a","messages":[1],"model":"b","messages":[{"role":"user","content":"x"}]}'

@@ -22,7 +22,7 @@ from stemcache.gateway.prompt_chat import BILLING_LINE
 from stemcache.gateway.prompt_members import decode_any
 from stemcache.wire.api import Api
 
-__all__ = ["prompt_text"]
+__all__ = ["MARK", "text_parts"]
 
 Fields = dict[str, msgspec.Raw]
 
@@ -42,15 +42,17 @@ _PARTS: dict[Api, tuple[tuple[str, ...], tuple[str, ...], str]] = {
     Api.RESPONSES: (_SETTINGS, ("tools", "instructions"), "input"),
     Api.COMPLETIONS: ((), (), "prompt"),
 }
-_MARK = b'"cache_control"'
+MARK = b'"cache_control"'
+"""In a body that has any such marks."""
 _MARKED = re.compile(rb'"cache_control"\s*:\s*(?:\{[^{}]*\}|null)\s*(,?\s*)')
 _SPACE = b" \t\r\n"
 
 
-def prompt_text(api: Api, fields: Fields) -> bytes | None:
-    """The prompt's bytes; None where the body has no prompt of this API.
+def text_parts(api: Api, fields: Fields, *, marked: bool = True) -> list[bytes | memoryview] | None:
+    """The prompt's bytes in parts, the last of them the one that grows with a conversation.
 
-    Linear, and about 0.1 ms for 450 KB.
+    None where the body has no prompt of this API. `marked`: whether the body has `cache_control`
+    at all; where it has not, the last part is a view of the body, and the cost is nil.
     """
     if api not in _PARTS:
         return None
@@ -58,13 +60,14 @@ def prompt_text(api: Api, fields: Fields) -> bytes | None:
     talk = fields.get(last)
     if talk is None:
         return None
-    parts = [_settings(fields, settings)]
+    parts: list[bytes | memoryview] = [_settings(fields, settings)]
     for name in heads:
         if name in fields:
             head = _unbilled(fields[name]) if name == "system" else bytes(fields[name])
             parts.append(_unmarked(head))
-    parts.append(_unmarked(memoryview(talk)[:-1].tobytes()))
-    return b"".join(parts)
+    growing = memoryview(talk)[:-1]
+    parts.append(_unmarked(growing.tobytes()) if marked else growing)
+    return parts
 
 
 def _settings(fields: Fields, names: tuple[str, ...]) -> bytes:
@@ -99,14 +102,14 @@ def _unmarked(text: bytes) -> bytes:
     Inside of a string the name's quotes would be escaped, so what is found is a member's name, or
     a string of just this text, which no colon follows.
     """
-    at = text.find(_MARK)
+    at = text.find(MARK)
     if at < 0:
         return text
     kept = []
     start = 0
     while at >= 0:
         found = _MARKED.match(text, at)
-        end = at + len(_MARK)
+        end = at + len(MARK)
         if found is not None:
             before = at
             while before > start and text[before - 1] in _SPACE:
@@ -115,6 +118,6 @@ def _unmarked(text: bytes) -> bytes:
             end = found.end() if not comma_before else found.start(1)
             kept.append(text[start : before - 1 if comma_before else at])
             start = end
-        at = text.find(_MARK, end)
+        at = text.find(MARK, end)
     kept.append(text[start:])
     return b"".join(kept)

@@ -27,7 +27,7 @@ from stemcache.gateway.prompt_messages import MESSAGES_FIELDS, chat_of_messages
 from stemcache.gateway.prompt_path import api_of_path
 from stemcache.gateway.prompt_responses import RESPONSES_FIELDS, chat_of_responses
 from stemcache.gateway.prompt_session import session_of
-from stemcache.gateway.prompt_text import prompt_text
+from stemcache.gateway.prompt_text import MARK, text_parts
 from stemcache.text.memo import PromptTokenizer, Tokenized, Wanted, key_ids
 from stemcache.text.prefix_memo import PrefixMemo
 from stemcache.wire.api import Api
@@ -45,8 +45,13 @@ _MOST_TOKENS = 2**31
 _LONGEST_MODEL = 512
 _LONGEST_BYTES = 4 * 2**20
 """Keys are cut from no more of a prompt's text: a seat that has this much has enough to tell."""
+_BEGINNING_BYTES = 64 * 1024
 _PIECE_BYTES = 64 * TEXT_UNIT_BYTES
 """Of a prompt's text between remembered beginnings."""
+
+
+def _always() -> bool:
+    return True
 
 
 def _as_is(content: bytes) -> bytes:
@@ -73,16 +78,21 @@ class PromptReader:
         block_sizes: Callable[[], Collection[int]] | Collection[int] = (),
         session_headers: Sequence[str] = (),
         adapters: Callable[[str], str | None] = _no_adapter,
+        whole_text: Callable[[], bool] = _always,
         text_memo_bytes: int = 64 * 2**20,
     ) -> None:
         """`block_sizes`: wanted of token keys; read at every request, may change.
 
-        `adapters`: the adapter that a model's name stands for, if any.
+        `adapters`: the adapter that a model's name stands for, if any. `whole_text`: whether a
+        prompt that was tokenized is to have text keys all the same, for seats whose block size is
+        not known; else it has those of its first 64 KB, and a read costs a third of a millisecond
+        less.
         """
         self._tokenizing = tokenizing
         self._block_sizes = block_sizes
         self._session_headers = tuple(session_headers)
         self._adapters = adapters
+        self._whole_text = whole_text
         self.memo = PrefixMemo(text_memo_bytes)
 
     def read(
@@ -116,11 +126,10 @@ class PromptReader:
         session = session_of(headers, fields, names=self._session_headers, tenant=tenant)
         stream = decode_as(fields.get("stream"), _BOOL) is True
         adapter = self._adapters(model) if model is not None else None
-        text, text_bytes = self._text(api, fields, root_key(model, adapter, salt))
-        done, unread = None, None
-        if text is not None:
-            done, unread = self._tokens(api, fields, root_key(adapter, salt))
-        elif api is not None:
+        done, unread = self._tokens(api, fields, root_key(adapter, salt))
+        most = _LONGEST_BYTES if done is None or self._whole_text() else _BEGINNING_BYTES
+        text, text_bytes = self._text(api, fields, body, root_key(model, adapter, salt), most)
+        if text is None and api is not None:
             unread = "there is no prompt in the body"
         tokens = done.keys if done is not None else {}
         return Prompt(
@@ -137,9 +146,11 @@ class PromptReader:
             unread=unread,
         )
 
-    def _text(self, api: Api | None, fields: Fields, root: bytes) -> tuple[Keys | None, int]:
-        text = prompt_text(api, fields) if api is not None else None
-        if text is None:
+    def _text(
+        self, api: Api | None, fields: Fields, body: bytes, root: bytes, most_bytes: int
+    ) -> tuple[Keys | None, int]:
+        parts = text_parts(api, fields, marked=MARK in body) if api is not None else None
+        if parts is None:
             return None, 0
         walk = self.memo.walk(
             namespace=root,
@@ -148,12 +159,20 @@ class PromptReader:
             encode=_as_is,
             chain=extend_keys,
         )
-        view = memoryview(text)[:_LONGEST_BYTES]
-        whole = len(view) - len(view) % _PIECE_BYTES
-        for start in range(0, whole, _PIECE_BYTES):
-            walk.add(view[start : start + _PIECE_BYTES])
-        done = walk.finish(view[whole:])
-        return Keys(done.keys[TEXT_UNIT_BYTES], TEXT_UNIT_BYTES, exact=False), len(text)
+        rest: bytes | memoryview = b""
+        left = most_bytes
+        for part in parts:
+            if rest:
+                walk.add(rest)
+            view = memoryview(part)[:left]
+            left -= len(view)
+            whole = len(view) - len(view) % _PIECE_BYTES
+            for start in range(0, whole, _PIECE_BYTES):
+                walk.add(view[start : start + _PIECE_BYTES])
+            rest = view[whole:]
+        done = walk.finish(rest)
+        keys = Keys(done.keys[TEXT_UNIT_BYTES], TEXT_UNIT_BYTES, exact=False)
+        return keys, sum(map(len, parts))
 
     def _tokens(
         self, api: Api | None, fields: Fields, root: bytes

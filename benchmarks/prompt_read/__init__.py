@@ -1,0 +1,1 @@
+"""What it costs a gateway to read a long conversation's next turn."""
