@@ -234,6 +234,8 @@ def near_gateway(
         for connection in list(gateway.open):
             connection.abort()
         gateway.pool.close()
+        while gateway.pool.open:  # noqa: ASYNC110  # as above
+            await asyncio.sleep(0.001)
         for fake in fakes:
             fake.stop()
         while gateway.open or any(fake.open for fake in fakes):  # noqa: ASYNC110  # as above

@@ -48,9 +48,14 @@ class Line:
         self.credential = None if spec.api_key is None else spec.api_key.encode("latin-1")
         self._idle: dict[Upstream, None] = {}  # in the order in which they became idle
         self.closed = False
+        self._open: set[Upstream] = set()
         self.made = 0
         """Connections made, ever."""
-        self.open = 0
+
+    @property
+    def open(self) -> int:
+        """Connections, idle and busy."""
+        return len(self._open)
 
     def take(self) -> Upstream | None:
         """An idle connection, the one used last; the caller's from now on. O(1)."""
@@ -65,6 +70,7 @@ class Line:
         origin = self.origin
         loop = asyncio.get_running_loop()
         upstream = Upstream(self)
+        connected = False
         try:
             async with asyncio.timeout(limit_s):
                 await loop.create_connection(
@@ -74,6 +80,7 @@ class Line:
                     ssl=self._tls() if origin.tls else None,
                     server_hostname=origin.host if origin.tls else None,
                 )
+            connected = True
         except TimeoutError:
             raise CannotConnect("timeout", f"no connection within {limit_s:g} s") from None
         except ssl.SSLError as error:
@@ -82,12 +89,14 @@ class Line:
         except (OSError, UnicodeError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise CannotConnect("refused", str(reason)) from None
-        return upstream
-
-    def opened(self) -> None:
-        """Count a connection."""
+        finally:
+            if not connected:
+                # What was given up may be connected all the same, a moment later.
+                upstream.abort()
         self.made += 1
-        self.open += 1
+        if not upstream.closed:
+            self._open.add(upstream)
+        return upstream
 
     def give(self, upstream: Upstream) -> None:
         """Keep a connection for the next request."""
@@ -99,7 +108,7 @@ class Line:
 
     def lost(self, upstream: Upstream) -> None:
         """Forget a connection."""
-        self.open -= 1
+        self._open.discard(upstream)
         self._idle.pop(upstream, None)
 
     def sweep(self, before_s: float) -> None:

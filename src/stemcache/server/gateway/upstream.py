@@ -44,10 +44,6 @@ class Sink(Protocol):
 class Keeper(Protocol):
     """**Protocol**: the pool that a connection belongs to."""
 
-    def opened(self) -> None:
-        """There is one more."""
-        ...
-
     def give(self, upstream: "Upstream") -> None:
         """It can take another request."""
         ...
@@ -76,6 +72,7 @@ class Upstream(asyncio.Protocol):
         "_sink",
         "_sized",
         "_transport",
+        "_unwanted",
         "idle_since_s",
         "reused",
     )
@@ -86,7 +83,7 @@ class Upstream(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._sink: Sink | None = None
         self._bodiless = self._head_done = self._answered = self._complete = False
-        self._keep = self._sized = self._paused = False
+        self._keep = self._sized = self._paused = self._unwanted = False
         self._head_bytes = 0
         self._headers: list[tuple[bytes, bytes]] = []
         self._reason = b""
@@ -119,8 +116,9 @@ class Upstream(asyncio.Protocol):
             self._transport.writelines((head, body))
 
     def abort(self) -> None:
-        """Close at once and say nothing more to the sink."""
+        """Close at once and say nothing more to the sink. One not yet connected never will be."""
         self._sink = None
+        self._unwanted = True
         if self._transport is not None:
             self._transport.abort()
 
@@ -141,7 +139,8 @@ class Upstream(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport."""
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by its type
-        self._keeper.opened()
+        if self._unwanted:
+            self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell who waits, unless the end of the connection is the end of the answer."""

@@ -1,0 +1,224 @@
+"""One connection to a replica, without a socket."""
+
+from typing import Any
+
+import pytest
+
+from stemcache.server.gateway.upstream import Upstream
+
+ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nabc"
+
+
+class Wire:
+    """A transport that keeps what is written."""
+
+    def __init__(self) -> None:
+        self.written: list[bytes] = []
+        self.acts: list[str] = []
+        self.left_bytes = 0
+
+    def write(self, data: bytes) -> None:
+        self.written.append(data)
+
+    def writelines(self, parts: tuple[bytes, ...]) -> None:
+        self.written += parts
+
+    def is_closing(self) -> bool:
+        return "abort" in self.acts
+
+    def get_write_buffer_size(self) -> int:
+        return self.left_bytes
+
+    def abort(self) -> None:
+        self.acts.append("abort")
+
+    def pause_reading(self) -> None:
+        self.acts.append("pause")
+
+    def resume_reading(self) -> None:
+        self.acts.append("resume")
+
+
+class Heard:
+    """A sink and a keeper that keep what they are told."""
+
+    def __init__(self) -> None:
+        self.log: list[Any] = []
+
+    def head(
+        self, status: int, reason: bytes, headers: list[tuple[bytes, bytes]], *, sized: bool
+    ) -> None:
+        self.log.append((status, reason, [name for name, _ in headers], sized))
+
+    def received(self, data: bytes, *, complete: bool) -> None:
+        self.log.append((data, complete))
+
+    def failed(self, kind: str, detail: str) -> None:
+        self.log.append((kind, detail))
+
+    def give(self, upstream: Upstream) -> None:
+        del upstream
+        self.log.append("given")
+
+    def lost(self, upstream: Upstream) -> None:
+        del upstream
+        self.log.append("lost")
+
+
+def made(*, bodiless: bool = False, body: bytes = b"") -> tuple[Upstream, Wire, Heard]:
+    """A connection on which a request was sent."""
+    heard, wire = Heard(), Wire()
+    upstream = Upstream(heard)
+    upstream.connection_made(wire)  # type: ignore[arg-type]
+    upstream.begin(heard, b"HEAD", body, bodiless=bodiless)
+    return upstream, wire, heard
+
+
+def test_a_whole_answer_is_two_words() -> None:
+    """Its head, and its body at once; the connection is given back before that is said."""
+    upstream, _, heard = made()
+    upstream.data_received(ANSWER)
+    assert heard.log == [(200, b"OK", [b"content-length"], True), "given", (b"abc", True)]
+    assert upstream.reused
+
+
+def test_an_answer_in_bytes_is_the_same() -> None:
+    """Its body comes as it is read."""
+    upstream, _, heard = made()
+    for byte in ANSWER:
+        upstream.data_received(bytes([byte]))
+    assert heard.log == [
+        (200, b"OK", [b"content-length"], True),
+        (b"a", False),
+        (b"b", False),
+        "given",
+        (b"c", True),
+    ]
+
+
+def test_chunks_of_one_read_are_one_part() -> None:
+    """However many there are."""
+    upstream, _, heard = made()
+    head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+    upstream.data_received(head + b"1\r\na\r\n" * 5)
+    upstream.data_received(b"1\r\nb\r\n" * 2 + b"0\r\n\r\n")
+    assert heard.log[1:] == [(b"aaaaa", False), "given", (b"bb", True)]
+
+
+def test_a_small_request_is_one_write() -> None:
+    """A large one is not copied."""
+    assert made(body=b"x")[1].written == [b"HEADx"]
+    large = b"x" * 100_000
+    assert made(body=large)[1].written == [b"HEAD", large]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 3\r\n\r\nabc",
+        b"HTTP/1.0 200 OK\r\ncontent-length: 3\r\n\r\nabc",
+        ANSWER + b"HTTP/1.1 200 OK\r\n",
+        ANSWER + b"more",
+    ],
+)
+def test_a_connection_that_is_not_clean_is_not_kept(answer: bytes) -> None:
+    """Its answer is taken all the same."""
+    upstream, wire, heard = made()
+    upstream.data_received(answer)
+    assert heard.log[1:] == [(b"abc", True)]
+    assert wire.acts == ["abort"]
+
+
+def test_a_connection_on_which_the_request_still_waits_is_not_kept() -> None:
+    """The rest of it would come before the next."""
+    upstream, wire, heard = made()
+    wire.left_bytes = 1
+    upstream.data_received(ANSWER)
+    assert heard.log[1:] == [(b"abc", True)]
+    assert wire.acts == ["abort"]
+
+
+def test_the_end_of_the_connection_may_be_the_end_of_the_answer() -> None:
+    """Where it has no length; also where TLS ends it without a word."""
+    for ending in ("eof", "lost"):
+        upstream, _, heard = made()
+        upstream.data_received(b"HTTP/1.1 200 OK\r\n\r\nabc")
+        if ending == "eof":
+            upstream.eof_received()
+        upstream.connection_lost(None)
+        assert heard.log == [(200, b"OK", [], False), (b"abc", False), *heard.log[2:]]
+        assert (b"", True) in heard.log
+
+
+def test_a_reset_is_no_end_of_an_answer() -> None:
+    """Even where it has no length."""
+    upstream, _, heard = made()
+    upstream.data_received(b"HTTP/1.1 200 OK\r\n\r\nabc")
+    upstream.connection_lost(ConnectionResetError("reset"))
+    assert heard.log[-1] == ("dropped", "closed the connection in the middle of its answer (reset)")
+
+
+def test_a_head_has_its_answer_s_length_and_no_body() -> None:
+    """The connection is closed, as the parser waits for one."""
+    upstream, wire, heard = made(bodiless=True)
+    upstream.data_received(b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n")
+    assert heard.log == [(200, b"OK", [b"content-length"], True), (b"", True)]
+    assert wire.acts == ["abort"]
+
+
+@pytest.mark.parametrize("status", [b"204", b"304"])
+def test_statuses_without_a_body_need_no_length(status: bytes) -> None:
+    """The connection is kept."""
+    upstream, _, heard = made()
+    upstream.data_received(b"HTTP/1.1 %b X\r\n\r\n" % status)
+    assert heard.log == [(int(status), b"X", [], True), "given", (b"", True)]
+
+
+def test_an_answer_can_be_abandoned_from_its_head() -> None:
+    """If the rest is there already, the connection is kept, else it is closed."""
+    for answer, end in ((ANSWER, "given"), (ANSWER[:-1], "abort")):
+        upstream, wire, heard = made()
+
+        def head(*_: object, upstream: Upstream = upstream, **__: object) -> None:
+            upstream.abandon()
+
+        heard.head = head  # type: ignore[method-assign]
+        upstream.data_received(answer)
+        assert [*heard.log, *wire.acts] == [end]
+
+
+def test_reading_stops_and_goes_on_once() -> None:
+    """However often it is said."""
+    upstream, wire, _ = made()
+    for on in (True, False, False, True, True):
+        upstream.read(on=on)
+    assert wire.acts == ["pause", "resume"]
+
+
+def test_a_connection_that_was_stopped_is_kept_going() -> None:
+    """When it is given back."""
+    upstream, wire, heard = made()
+    upstream.data_received(ANSWER[:-1])
+    upstream.read(on=False)
+    upstream.data_received(b"c")
+    assert wire.acts == ["pause", "resume"]
+    assert heard.log[-2:] == ["given", (b"c", True)]
+
+
+def test_nothing_is_said_after_the_end() -> None:
+    """Nor to who has let it go."""
+    upstream, _, heard = made()
+    upstream.abort()
+    upstream.data_received(ANSWER)
+    upstream.connection_lost(None)
+    assert heard.log == ["lost"]
+    assert upstream.closed
+
+
+def test_one_that_was_given_up_is_never_connected() -> None:
+    """It may be too late to stop it, but not to close it."""
+    heard, wire = Heard(), Wire()
+    upstream = Upstream(heard)
+    upstream.abort()
+    upstream.connection_made(wire)  # type: ignore[arg-type]
+    assert (heard.log, wire.acts) == ([], ["abort"])
