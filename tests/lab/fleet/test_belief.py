@@ -109,3 +109,13 @@ def test_a_cache_without_a_bound_is_guessed_with_one() -> None:
     guess.answered(job, 0, predicted=0, reported=10**12)
     guess.sent(job, 0)
     assert guess.cached_blocks(job, 0) == 2
+
+
+def test_a_prompt_that_repeats_an_id_is_counted_and_forgotten_whole() -> None:
+    """Ids of a trace may be anything; nothing stays behind and nothing fails."""
+    exact = Exact([ReplicaCache(Lru(), 2)])
+    odd, again = made(request(0, 1, 1, 1, 7), request(0, 1, 1, 1, 7))
+    exact.sent(odd, 0)
+    assert exact.cached_blocks(again, 0) == 4
+    exact.answered(odd, 0, predicted=0, reported=0)
+    assert exact.cached_blocks(again, 0) == 0

@@ -48,7 +48,7 @@ def test_a_partial_last_block_has_fewer_tokens() -> None:
     assert [one.tokens(blocks) for blocks in range(4)] == [0, 100, 200, 250]
 
 
-def test_lone_surrogates_in_a_scope_are_no_trouble() -> None:
-    """A session's name may be anything."""
-    (one,) = jobs(visits([request(0, 1, scope="\ud800")]))
-    assert len(one.all_keys()) == 1
+def test_odd_names_and_ids_are_no_trouble() -> None:
+    """A scope may have lone surrogates, an id any 64 bits."""
+    (one,) = jobs(visits([request(0, 1, -(2**63), 2**63 - 1, scope="\ud800")]))
+    assert one.all_keys() == [one.key(0), one.key(1), one.key(2)]

@@ -4,11 +4,9 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
 import numpy as np
-import numpy.typing as npt
 
 from stemcache.core.tokens import Chain
 from stemcache.lab.visit import Visit
-from stemcache.trace.record import BlockIds
 
 __all__ = ["TOKENS_AN_ID", "Job", "jobs"]
 
@@ -17,8 +15,9 @@ TOKENS_AN_ID = 2
 
 _HEAD_TOKENS = 256
 """What hashing looks at, rounded up to a block."""
-_M1 = np.uint64(0xBF58476D1CE4E5B9)  # splitmix64's finisher: neighbouring ids land far apart
-_M2 = np.uint64(0x94D049BB133111EB)
+_WORD = 2**64 - 1
+_M1 = 0xBF58476D1CE4E5B9  # splitmix64's finisher: neighbouring ids land far apart
+_M2 = 0x94D049BB133111EB
 
 
 class Job:
@@ -32,8 +31,8 @@ class Job:
             block_size=TOKENS_AN_ID,
             namespace=visit.scope.encode("utf-8", "surrogatepass"),
         )
-        self._keys = _spread(visit.ids, salt)
-        blocks = len(self._keys)
+        self._salt = salt
+        blocks = len(visit.ids)
         depth = min(blocks, -(-_HEAD_TOKENS // visit.block_tokens))
         self.head = self.key(depth - 1) if blocks else 0
         """The key of the block that ends the first few hundred tokens; 0 for an empty prompt."""
@@ -42,11 +41,17 @@ class Job:
 
     def key(self, block: int) -> int:
         """What stands for a block and all before it; blocks of different scopes never meet."""
-        return int(self._keys[block])
+        mixed = (int(self.visit.ids[block]) ^ self._salt) & _WORD
+        mixed = (mixed ^ (mixed >> 30)) * _M1 & _WORD
+        mixed = (mixed ^ (mixed >> 27)) * _M2 & _WORD
+        return mixed ^ (mixed >> 31)
 
     def all_keys(self) -> list[int]:
-        """Those of all blocks. Made anew: 40 bytes a block as long as somebody has it."""
-        keys: list[int] = self._keys.tolist()
+        """Those of all blocks. Made anew each time: 40 bytes a block."""
+        mixed = np.asarray(self.visit.ids, np.int64).view(np.uint64) ^ np.uint64(self._salt)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(_M1)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(_M2)
+        keys: list[int] = (mixed ^ (mixed >> np.uint64(31))).tolist()
         return keys
 
     def tokens(self, blocks: int) -> int:
@@ -55,7 +60,7 @@ class Job:
 
 
 def jobs(visits: Iterable[Visit]) -> Sequence[Job]:
-    """All of a trace, in its order. Holds the trace: 32 bytes a block."""
+    """All of a trace, in its order. Holds the trace: 16 bytes a block."""
     salts: dict[str, int] = {}
     made = []
     for number, visit in enumerate(visits):
@@ -65,10 +70,3 @@ def jobs(visits: Iterable[Visit]) -> Sequence[Job]:
             salt = salts[visit.scope] = int.from_bytes(blake2b(name, digest_size=8).digest())
         made.append(Job(number, visit, salt=salt))
     return made
-
-
-def _spread(ids: BlockIds, salt: int) -> npt.NDArray[np.uint64]:
-    mixed = np.asarray(ids, np.int64).view(np.uint64) ^ np.uint64(salt)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * _M1
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * _M2
-    return mixed ^ (mixed >> np.uint64(31))

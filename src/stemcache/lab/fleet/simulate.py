@@ -46,7 +46,7 @@ class FleetSimulation:
 def simulate_fleet(
     requests: Iterable[TraceRequest], setup: FleetSetup, reading: Question
 ) -> FleetSimulation:
-    """Play a trace, which is held in memory (32 bytes a block). Raises UsageError.
+    """Play a trace, which is held in memory (16 bytes a block). Raises UsageError.
 
     Of `reading` what it says of blocks, tenants, warm-up and engines' rules counts; capacity and
     eviction are the fleet's.
