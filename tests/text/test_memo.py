@@ -191,8 +191,8 @@ def test_half_a_character_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("adds", [True, False])
 def test_a_text_that_is_too_long_is_refused(tmp_path: Path, adds: bool) -> None:  # noqa: FBT001
     """Before it is tokenized."""
-    one = PromptTokenizer(model_directory(tmp_path), longest_bytes=1000)
-    with pytest.raises(RequestError, match=r"more than 1,000 bytes.*send a shorter one"):
+    one = PromptTokenizer(model_directory(tmp_path), longest_chars=1000)
+    with pytest.raises(RequestError, match=r"more than 1,000 characters.*send a shorter one"):
         one.tokenize(("hello " * 200,), wanted(), add_special_tokens=adds)
     assert len(one.memo) == 0
 

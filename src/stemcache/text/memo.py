@@ -31,7 +31,7 @@ from stemcache.text.prefix_memo import Chain, PrefixMemo
 __all__ = ["PromptTokenizer", "TemplateStyle", "Tokenized", "Wanted", "key_ids"]
 
 ID_BYTES = 4
-_LONGEST_BYTES = 4 * 2**20
+_LONGEST_CHARS = 4 * 2**20
 """About a million tokens."""
 _MOST_CHUNKS = 65_536
 """A template writes a few a message: more come from messages made to take long."""
@@ -89,12 +89,12 @@ class PromptTokenizer:
         directory: Path | str,
         *,
         memo_bytes: int = 64 * 2**20,
-        longest_bytes: int = _LONGEST_BYTES,
+        longest_chars: int = _LONGEST_CHARS,
         now: Callable[[], datetime] = _utc_now,
     ) -> None:
         """`memo_bytes`: about 50 conversations of 100k tokens a MiB at blocks of 128 tokens.
 
-        `longest_bytes`: longer texts are refused with RequestError.
+        `longest_chars`: longer texts are refused with RequestError.
         """
         for package in ("tokenizers", "jinja2"):
             if find_spec(package) is None:
@@ -106,7 +106,7 @@ class PromptTokenizer:
         self._tokenizer = FileTokenizer(where)
         self._template = load_template(where, now=now)
         self._cutter = Cutter(self._tokenizer, *_sample(self._template))
-        self._longest = longest_bytes
+        self._longest = longest_chars
         self.style = _style(self._template)
         self.memo = PrefixMemo(memo_bytes)
 
@@ -156,19 +156,14 @@ class PromptTokenizer:
             chain=wanted.chain,
         )
 
-        def take(part: bytes) -> None:
-            walk.add(part)
-            self._check_length(walk.passed_bytes)
-
         try:
             if add_special_tokens:
                 # What is added at the beginning or end is added to a whole text.
-                rest = "".join(_bounded(chunks)).encode()
+                rest = "".join(self._bounded(chunks)).encode()
             else:
-                rest = self._cutter.cut(_bounded(chunks), take)
+                rest = self._cutter.cut(self._bounded(chunks), walk.add)
         except UnicodeEncodeError:
             raise RequestError("the prompt has half of a character; send whole ones") from None
-        self._check_length(walk.passed_bytes + len(rest))
         done = walk.finish(rest, remember_rest=True)
         return Tokenized(
             done.content_bytes // ID_BYTES,
@@ -176,21 +171,20 @@ class PromptTokenizer:
             done.known_bytes,
         )
 
-    def _check_length(self, length: int) -> None:
-        if length > self._longest:
-            raise RequestError(
-                f"the prompt has more than {self._longest:,} bytes, the most that are tokenized; "
-                "send a shorter one"
-            )
-
-
-def _bounded(chunks: Iterable[str]) -> Iterator[str]:
-    for count, chunk in enumerate(chunks):
-        if count >= _MOST_CHUNKS:
-            raise RequestError(
-                "the prompt has more parts than are tokenized; send fewer messages or calls"
-            )
-        yield chunk
+    def _bounded(self, chunks: Iterable[str]) -> Iterator[str]:
+        length = 0
+        for count, chunk in enumerate(chunks):
+            length += len(chunk)
+            if length > self._longest:
+                raise RequestError(
+                    f"the prompt has more than {self._longest:,} characters, the most that are "
+                    "tokenized; send a shorter one"
+                )
+            if count >= _MOST_CHUNKS:
+                raise RequestError(
+                    "the prompt has more parts than are tokenized; send fewer messages or calls"
+                )
+            yield chunk
 
 
 def _sample(template: ChatTemplate) -> tuple[str, int]:

@@ -16,7 +16,8 @@ A prompt goes through as a `Walk`, a piece at a time, so that what is known need
 
 Cost: of a prompt whose pieces are known, one digest over them and a lookup a piece; what is not
 known, `encode` and one chained key a unit. Memory: 8 bytes a key and about 1 KB a node, under the
-bound given. The least recently used leaf goes first; a node stays as long as one behind it does.
+bound given, of which an eighth goes to lists of the latest prompts' keys. The least recently used
+leaf goes first; a node stays as long as one behind it does.
 """
 
 from array import array
@@ -33,6 +34,7 @@ Chain = Callable[[list[int], bytes, Iterable[bytes]], None]
 
 _NODE_BYTES = 600
 _RUN_BYTES = 250
+_LISTED_KEY_BYTES = 40
 _SPACING_BYTES = 4096
 """Between nodes of one prompt, but for its last two boundaries: where turns and forks go on."""
 _WHOLE = b"\xff"
@@ -73,9 +75,13 @@ class PrefixMemo:
     """Remembers prefixes under a bound in bytes. Safe to call from several threads."""
 
     def __init__(self, limit_bytes: int) -> None:
-        self._limit = limit_bytes
+        self._lists_limit = limit_bytes // 8
+        self._limit = limit_bytes - self._lists_limit
         self._nodes: OrderedDict[bytes, _Node] = OrderedDict()
         self._used = 0
+        # Of the prompts that came last: their keys as lists, which a next turn goes on with.
+        self._lists: OrderedDict[bytes, dict[int, list[int]]] = OrderedDict()
+        self._listed = 0
         self._lock = Lock()
 
     def __len__(self) -> int:
@@ -84,7 +90,7 @@ class PrefixMemo:
     @property
     def used_bytes(self) -> int:
         """As estimated; never above the limit."""
-        return self._used
+        return self._used + self._listed
 
     def walk(
         self,
@@ -111,6 +117,8 @@ class PrefixMemo:
         """Verify every invariant."""
         assert self._used == sum(node.cost for node in self._nodes.values())
         assert self._used <= self._limit
+        assert self._listed == sum(map(_listed_bytes, self._lists.values()))
+        assert self._listed <= self._lists_limit
         order = {digest: at for at, digest in enumerate(self._nodes)}
         for digest, node in self._nodes.items():
             assert node.digest == digest
@@ -120,6 +128,27 @@ class PrefixMemo:
 
     def _get(self, digest: bytes) -> _Node | None:
         return self._nodes.get(digest)
+
+    def _take_lists(self, node: _Node | None, sizes: Sequence[int]) -> dict[int, list[int]]:
+        """The keys up to a node, for the caller to go on with."""
+        if node is not None:
+            with self._lock:
+                lists = self._lists.pop(node.digest, None)
+                if lists is not None:
+                    self._listed -= _listed_bytes(lists)
+                    return lists
+        return {size: _keys_of(node, size) for size in sizes}
+
+    def _put_lists(self, digest: bytes, lists: dict[int, list[int]]) -> None:
+        with self._lock:
+            earlier = self._lists.pop(digest, None)
+            if earlier is not None:
+                self._listed -= _listed_bytes(earlier)
+            self._lists[digest] = lists
+            self._listed += _listed_bytes(lists)
+            while self._listed > self._lists_limit:
+                _, dropped = self._lists.popitem(last=False)
+                self._listed -= _listed_bytes(dropped)
 
     def _keep(self, found: _Node | None, nodes: Sequence[_Node]) -> None:
         """Take in nodes that hang on `found` and on one another, and mark all as used."""
@@ -164,11 +193,6 @@ class Walk:
         self._pieces: list[bytes | memoryview] = []
         self._digests: list[bytes] = []
 
-    @property
-    def passed_bytes(self) -> int:
-        """Bytes of all pieces so far."""
-        return self._passed_bytes
-
     def add(self, piece: bytes | memoryview) -> None:
         """The next piece, which ends at a boundary. About 1.5 microseconds, and its digest."""
         self._running.update(piece)
@@ -201,7 +225,7 @@ class Walk:
             if node is not None:
                 self._memo._keep(node, ())  # noqa: SLF001
                 return self._keyed(node, known_bytes=self._passed_bytes + len(rest))
-        keys = {size: _keys_of(self._found, size) for size in self._sizes}
+        keys = self._memo._take_lists(self._found, self._sizes)  # noqa: SLF001
         nodes: list[_Node] = []
         node = self._found
         start = 0
@@ -210,6 +234,9 @@ class Walk:
             node = self._grown(node, self._digests[end - 1], content, keys)
             nodes.append(node)
             start = end
+        if node is not None:
+            lists = {size: so_far.copy() for size, so_far in keys.items()}
+            self._memo._put_lists(node.digest, lists)  # noqa: SLF001
         if rest is not None:
             node = self._grown(node, whole, self._encode(bytes(rest)), keys)
             if whole:
@@ -248,6 +275,10 @@ class Walk:
                 ends.append(end)
                 size = 0
         return ends
+
+
+def _listed_bytes(lists: dict[int, list[int]]) -> int:
+    return _RUN_BYTES + _LISTED_KEY_BYTES * sum(map(len, lists.values()))
 
 
 def _keys_of(node: _Node | None, size: int) -> list[int]:
