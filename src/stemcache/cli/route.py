@@ -1,42 +1,42 @@
 """`stemcache route`: a gateway that sends each request to where its prefix is."""
 
-import asyncio
-import os
+import math
 import sys
 from collections.abc import Mapping
-from pathlib import Path, PurePath
-from random import Random
+from pathlib import Path
 from typing import Any, get_args
 
 import click
-import uvloop
-from rich.console import Console
+from click.core import ParameterSource
 
 from stemcache.cli.route_explain import explain
-from stemcache.cli.route_flags import Flags, lay_over
-from stemcache.cli.route_screen import show_gateway
+from stemcache.cli.route_flags import Flags
 from stemcache.cli.sizes import SIZE
-from stemcache.clock import MonotonicClock
 from stemcache.errors import UsageError
-from stemcache.gateway.configuration import read_configuration
-from stemcache.gateway.deployment import Configuration
 from stemcache.gateway.secrets import read_key_lines
 from stemcache.gateway.settings import Agree
 from stemcache.policy.route import NAMES
-from stemcache.record.proxy.run import bind
-from stemcache.server.gateway.assembly import check_events
-from stemcache.server.gateway.reload import read_text
-from stemcache.server.gateway.run import ConfigFile, run_gateway
-from stemcache.server.gateway.tls import tls_to_clients, tls_to_replicas
+from stemcache.server.gateway.text_file import read_text
 from stemcache.server.logs import LogFormat, LogLevel, make_logger
-from stemcache.text.memo import PromptTokenizer
 
 __all__ = ["route"]
 
 _FILE = click.Path(dir_okay=False)
 
 
-@click.group(invoke_without_command=True)
+class _Route(click.Group):
+    """Says what to do with a URL that stands where a command could."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the words name."""
+        if args and ":" in args[0]:
+            raise UsageError("a replica's URL goes behind --replica: --replica http://host:port")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Route, invoke_without_command=True)
 @click.option(
     "--replica",
     "replicas",
@@ -175,43 +175,28 @@ def route(
     does not. SIGHUP reads the file again.
     """
     if ctx.invoked_subcommand is not None:
+        _check_nothing_given(ctx, ctx.invoked_subcommand)
         return
-    flags = _flags(given)
-    path = given["config"]
-    text = None if path is None else read_text(Path(path))
+    if given["grace"] is not None and not math.isfinite(given["grace"]):
+        raise UsageError(f"--grace is {given['grace']}; use a number of seconds")
+    from stemcache.cli.route_run import run  # noqa: PLC0415  # what `explain` does not wait for
 
-    def load(text: str) -> Configuration:
-        written = read_configuration(
-            text, path, environ=os.environ, read_file=_read_secret, policies=NAMES
-        )
-        return lay_over(written, flags)
-
-    configuration = lay_over(Configuration(), flags) if text is None else load(text)
-    settings, listen = configuration.settings, configuration.listen
-    check_events(settings, configuration.sources)
-    tokenizing = None if settings.tokenizer is None else PromptTokenizer(Path(settings.tokenizer))
-    tls = tls_to_replicas(configuration.ca_file)
-    tls_to_clients(listen)  # to complain before anything is started
-    sock = bind(listen.host, listen.port)
-    screen = Console(stderr=True)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(
-            run_gateway(
-                sock,
-                configuration,
-                file=None if text is None else ConfigFile(Path(path), text, load),
-                tls=tls,
-                tokenizing=tokenizing,
-                clock=MonotonicClock(),
-                rng=Random(),  # noqa: S311  # it spreads load, and guards nothing
-                logger=make_logger(log_format, log_level),
-                on_ready=lambda ready: show_gateway(screen, ready),
-            )
-        )
+    run(_flags(given), given["config"], make_logger(log_format, log_level))
     sys.exit(0)
 
 
 route.add_command(explain)
+
+
+def _check_nothing_given(ctx: click.Context, command: str) -> None:
+    """A flag before a command would be dropped."""
+    for parameter in ctx.command.params:
+        assert parameter.name is not None, "options have names"
+        if ctx.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
+            raise UsageError(
+                f"{parameter.opts[0]} is of the gateway that runs, and says nothing to {command}; "
+                f"leave it out, or see stemcache route {command} --help"
+            )
 
 
 def _flags(given: Mapping[str, Any]) -> Flags:
@@ -220,9 +205,9 @@ def _flags(given: Mapping[str, Any]) -> Flags:
 
     api_keys = admin_keys = None
     if (path := given["api_key_file"]) is not None:
-        api_keys = read_key_lines(read_text(Path(path)), path)
+        api_keys = read_key_lines(read_text(Path(path), "--api-key-file"), path)
     if (path := given["admin_key_file"]) is not None:
-        admin_keys = tuple(line.strip() for line in read_text(Path(path)).split())
+        admin_keys = tuple(read_text(Path(path), "--admin-key-file").split())
         if not admin_keys:
             raise UsageError(f"--admin-key-file {path} holds no key; write one a line")
     return Flags(
@@ -256,7 +241,3 @@ def _flags(given: Mapping[str, Any]) -> Flags:
         admin_keys=admin_keys,
         open_metrics=given["open_metrics"],
     )
-
-
-def _read_secret(path: PurePath) -> str:
-    return Path(path).read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ import pytest
 
 from stemcache.errors import UsageError
 from stemcache.gateway.deployment import Configuration, Listen
-from stemcache.server.gateway.reload import Reloader, read_text
+from stemcache.server.gateway.reload import Reloader
 from tests.server.gateway.quiet import Said
 
 
@@ -136,20 +136,3 @@ def test_a_signal_applies_it_whether_it_changed_or_not(bench: Bench) -> None:
     bench.path.unlink()
     bench.reloader.again()
     assert bench.applied == [8000]
-
-
-def test_files_that_are_no_text_are_told(tmp_path: Path) -> None:
-    """With what is wrong about them."""
-    path = tmp_path / "route.toml"
-    with pytest.raises(UsageError, match="the file of --config: No such file or directory"):
-        read_text(path)
-    path.write_bytes(b"\xff")
-    with pytest.raises(UsageError, match=r"route.toml is not UTF-8; save it as UTF-8"):
-        read_text(path)
-    path.write_bytes(b"#" * (4 * 2**20 + 1))
-    with pytest.raises(UsageError, match=r"is larger than 4,194,304 bytes"):
-        read_text(path)
-    with pytest.raises(UsageError, match="the file of --config: Is a directory"):
-        read_text(tmp_path)
-    with pytest.raises(UsageError, match="the file of --config: embedded null byte"):
-        read_text(Path("a\0b"))

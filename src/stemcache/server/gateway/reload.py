@@ -16,11 +16,11 @@ from structlog.typing import FilteringBoundLogger
 
 from stemcache.errors import StemcacheError, UsageError
 from stemcache.gateway.deployment import Configuration
+from stemcache.server.gateway.text_file import read_text
 
-__all__ = ["Reloader", "read_text"]
+__all__ = ["Reloader"]
 
 _EVERY_S = 1.0
-_MOST_BYTES = 4 * 2**20
 
 
 class Reloader:
@@ -92,21 +92,6 @@ class Reloader:
             self._logger.error(
                 "the configuration cannot be used; what runs stays as it is", error=str(error)
             )
-
-
-def read_text(path: Path) -> str:
-    """The file's text. Raises UsageError."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-        if len(data) > _MOST_BYTES:
-            raise UsageError(f"{path} is larger than {_MOST_BYTES:,} bytes; give a configuration")
-        return data.decode()
-    except UnicodeDecodeError:
-        raise UsageError(f"{path} is not UTF-8; save it as UTF-8") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"cannot read {path}, the file of --config: {reason}") from None
 
 
 def _stamp(path: Path) -> tuple[int, int, int, int] | None:

@@ -24,6 +24,7 @@ from structlog.typing import FilteringBoundLogger
 from stemcache.clock import Clock
 from stemcache.gateway.deployment import Configuration
 from stemcache.server.gateway.assembly import Assembly
+from stemcache.server.gateway.listening import url_of
 from stemcache.server.gateway.reload import Reloader
 from stemcache.server.gateway.serve import serve_until
 from stemcache.server.gateway.tls import load_certificate, tls_to_clients
@@ -147,11 +148,8 @@ async def _announce(
     # What was made so far stays; looking at it again and again would only take time.
     gc.collect()
     gc.freeze()
-    host, port = sock.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    url = f"{'https' if tls else 'http'}://{shown}:{port}"
     fleet = parts.router.fleet(now_s=asyncio.get_running_loop().time())
-    on_ready(Ready(url, parts.configuration, fleet))
+    on_ready(Ready(url_of(sock, tls=tls), parts.configuration, fleet))
 
 
 async def _leave(stop: asyncio.Event, parts: Assembly, logger: FilteringBoundLogger) -> None:

@@ -1,0 +1,70 @@
+"""From the flags of `stemcache route` to a gateway that runs."""
+
+import asyncio
+import os
+from contextlib import closing
+from pathlib import Path, PurePath
+from random import Random
+
+import uvloop
+from rich.console import Console
+from structlog.typing import FilteringBoundLogger
+
+from stemcache.cli.route_flags import Flags, lay_over
+from stemcache.cli.route_screen import show_gateway
+from stemcache.clock import MonotonicClock
+from stemcache.gateway.configuration import read_configuration
+from stemcache.gateway.deployment import Configuration
+from stemcache.policy.route import NAMES
+from stemcache.server.gateway.assembly import check_events
+from stemcache.server.gateway.listening import bind
+from stemcache.server.gateway.run import ConfigFile, run_gateway
+from stemcache.server.gateway.text_file import read_text
+from stemcache.server.gateway.tls import tls_to_clients, tls_to_replicas
+from stemcache.text.memo import PromptTokenizer
+
+__all__ = ["run"]
+
+
+def run(flags: Flags, path: str | None, logger: FilteringBoundLogger) -> None:
+    """Run a gateway until it is told to stop; `path` is the file of --config.
+
+    Raises UsageError for what cannot be used.
+    """
+    text = None if path is None else read_text(Path(path))
+
+    def load(text: str) -> Configuration:
+        assert path is not None, "there is a file"
+        written = read_configuration(
+            text, path, environ=os.environ, read_file=_read_secret, policies=NAMES
+        )
+        return lay_over(written, flags)
+
+    configuration = lay_over(Configuration(), flags) if text is None else load(text)
+    settings, listen = configuration.settings, configuration.listen
+    check_events(settings, configuration.sources)
+    tokenizing = None if settings.tokenizer is None else PromptTokenizer(Path(settings.tokenizer))
+    tls = tls_to_replicas(configuration.ca_file)
+    tls_to_clients(listen)  # to complain before anything is started
+    screen = Console(stderr=True)
+    with (
+        closing(bind(listen.host, listen.port)) as sock,
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
+        runner.run(
+            run_gateway(
+                sock,
+                configuration,
+                file=None if text is None else ConfigFile(Path(path or ""), text, load),
+                tls=tls,
+                tokenizing=tokenizing,
+                clock=MonotonicClock(),
+                rng=Random(),  # noqa: S311  # it spreads load, and guards nothing
+                logger=logger,
+                on_ready=lambda ready: show_gateway(screen, ready),
+            )
+        )
+
+
+def _read_secret(path: PurePath) -> str:
+    return Path(path).read_text(encoding="utf-8")
