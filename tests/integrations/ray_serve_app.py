@@ -7,6 +7,7 @@ import json
 import sys
 from collections import Counter
 from random import Random
+from typing import Any
 
 import ray
 from ray import serve
@@ -17,14 +18,14 @@ GROUPS = 12
 REQUESTS = 240
 
 
-@serve.deployment(max_ongoing_requests=8)
+@serve.deployment(max_ongoing_requests=8, ray_actor_options={"num_cpus": 0.1})
 class Cache:
     """Remembers 300 blocks, least recently used out first."""
 
     def __init__(self) -> None:
         self.blocks: dict[str, None] = {}
 
-    def ask(self, body: dict) -> tuple[str, int, int]:
+    def ask(self, body: dict[str, list[dict[str, str]]]) -> tuple[str, int, int]:
         text = "".join(message["content"] for message in body["messages"])
         keys = [text[: at + BLOCK] for at in range(0, len(text) - BLOCK + 1, BLOCK)]
         hit = 0
@@ -41,10 +42,12 @@ class Cache:
 
 
 def run(name: str, **router: object) -> dict[str, object]:
+    """Ask a fresh deployment, four requests at a time."""
     options = {"num_replicas": 4}
     if router:
         options["request_router_config"] = RequestRouterConfig(**router)
-    handle = serve.run(Cache.options(**options).bind(), name=name, route_prefix=f"/{name}")
+    deployment: Any = Cache
+    handle = serve.run(deployment.options(**options).bind(), name=name, route_prefix=f"/{name}")
     rng = Random(5)
     spread: Counter[str] = Counter()
     hits = blocks = 0
@@ -65,6 +68,7 @@ def run(name: str, **router: object) -> dict[str, object]:
 
 
 def main() -> None:
+    """One deployment behind our router, one behind Ray's own."""
     ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR")
     serve.start(logging_config={"log_level": "ERROR"}, proxy_location="Disabled")
     ours = {

@@ -18,12 +18,11 @@ for in its arguments: a body as a mapping, JSON as bytes or text, or an object w
 `prompt` or `input`; anything else goes by load. Written for Ray 2.60.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from random import Random
 from time import monotonic
 from typing import Any
 
-import msgspec
 from ray.serve.request_router import (
     PendingRequest,
     ReplicaID,
@@ -37,11 +36,11 @@ from stemcache.gateway.read_prompt import PromptReader
 from stemcache.gateway.replica import ReplicaSpec
 from stemcache.gateway.router import Flight, Router
 from stemcache.gateway.settings import Agree, GatewaySettings
+from stemcache.integrations.asked import body_of
 
-__all__ = ["StemcacheRequestRouter", "body_of"]
+__all__ = ["StemcacheRequestRouter"]
 
 _FLIGHTS = 65_536
-_MESSAGES = ("messages", "system", "tools", "model", "prompt", "input", "instructions", "user")
 
 
 class StemcacheRequestRouter(RequestRouter):  # type: ignore[misc]  # ray is not typed for mypy
@@ -75,10 +74,8 @@ class StemcacheRequestRouter(RequestRouter):  # type: ignore[misc]  # ray is not
             gateways=routers,
             mirror_bytes=mirror_bytes,
         )
-        self._router = Router(self._settings, rng=Random(seed))
-        self._reader = PromptReader(
-            tokenizing=None, block_sizes=frozenset, session_headers=(), adapter_of=lambda _m: None
-        )
+        self._router = Router(self._settings, rng=Random(seed))  # noqa: S311  # ties, no secrets
+        self._reader = PromptReader()
         self._chosen: dict[str, tuple[Prompt, dict[str, Decision]]] = {}
         self._flights: dict[str, Flight] = {}
 
@@ -161,44 +158,8 @@ class StemcacheRequestRouter(RequestRouter):  # type: ignore[misc]  # ray is not
         self._router.restarted(_name(replica_id), "its actor died", now_s=monotonic())
 
     def _read(self, pending: PendingRequest) -> Prompt:
-        body = body_of((*pending.args, *pending.kwargs.values()))
-        return self._reader.read(b"", (), body, tenant=None, salt=None)
-
-
-def body_of(arguments: Iterable[object]) -> bytes:
-    """The first argument that asks something, as JSON; `{}` where none does. Never raises."""
-    for argument in arguments:
-        try:
-            body = _as_json(argument)
-        except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
-            continue
-        if body is not None:
-            return body
-    return b"{}"
-
-
-def _as_json(argument: object) -> bytes | None:
-    if isinstance(argument, bytes | bytearray):
-        return bytes(argument) if argument.lstrip()[:1] == b"{" else _prompt(argument.decode())
-    if isinstance(argument, str):
-        return argument.encode() if argument.lstrip()[:1] == "{" else _prompt(argument)
-    if isinstance(argument, Mapping):
-        return msgspec.json.encode(dict(argument), enc_hook=str)
-    found = {name: getattr(argument, name, None) for name in _MESSAGES}
-    said = {name: value for name, value in found.items() if value is not None}
-    if not said.keys() & {"messages", "prompt", "input"}:
-        return None
-    return msgspec.json.encode(said, enc_hook=_plain)
-
-
-def _prompt(text: str) -> bytes:
-    return msgspec.json.encode({"prompt": text})
-
-
-def _plain(value: object) -> object:
-    """A model of pydantic's as a mapping."""
-    dump = getattr(value, "model_dump", None)
-    return dump() if callable(dump) else str(value)
+        asked = body_of((*pending.args, *pending.kwargs.values()))
+        return self._reader.read(asked.path, (), asked.body)
 
 
 def _spec(replica: ReplicaID) -> ReplicaSpec:
