@@ -227,7 +227,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="few prompts and repeats, no file")
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args()
-    count, calls, repeats = (20_000, 200, 2) if options.quick else (1_000_000, 1_000, 5)
+    count, calls, repeats = (20_000, 200, 2) if options.quick else (1_000_000, 500, 5)
     gc.collect()
     gc.freeze()  # what importing made is no garbage, and no part of what is measured
     report: Report = {
@@ -235,9 +235,12 @@ def main() -> int:
         "seed": SEED,
         "memory": [],
     }
-    scenes = {"distinct": distinct, "grouped": shared_by_groups, "spine": spine}
-    for name, scene in scenes.items():
-        each = count if name == "distinct" else count // 5
+    scenes = {
+        "distinct": (distinct, count),
+        "grouped": (shared_by_groups, count // 20),
+        "spine": (spine, count // 100),
+    }
+    for name, (scene, each) in scenes.items():
         report["memory"].append(memory(name, scene(Random(SEED)), each))
         print(f"  {each:,} {name} prompts done", file=sys.stderr)
     report["matching"] = matching(calls, repeats)
