@@ -6,24 +6,8 @@ import pytest
 
 from stemcache.errors import UsageError
 from stemcache.policy import route
-from stemcache.policy.route.contract import Ask, Rates, Reason, View
-
-RATES = Rates(base_s=0.01, prefill_s=1e-4, busy_s=0.001)
-
-
-def seat(name: str, **fields: object) -> View:
-    """An idle seat that holds nothing, but for the fields given."""
-    defaults: dict[str, object] = {
-        "cached_tokens": 0,
-        "slow_tokens": 0,
-        "in_flight": 0,
-        "waiting_tokens": 0,
-        "recent_s": 0.0,
-        "fresh_tokens": 0.0,
-        "utilization": 0.0,
-        "rates": RATES,
-    }
-    return View(name=name, **(defaults | fields))  # type: ignore[arg-type]
+from stemcache.policy.route.contract import Ask, Reason
+from tests.policy.route.seats import seat
 
 
 def test_the_names_are_sorted_and_each_makes_a_policy() -> None:

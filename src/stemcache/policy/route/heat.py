@@ -65,4 +65,4 @@ class Heat:
             count.requests += 1.0
             counts.move_to_end(anchor)
         parts = requests / every.requests * seats
-        return 1.0 / (1.0 + max(0.0, requests - _COOL) / _HOT * (1.0 + _BROAD * parts))
+        return 1.0 / (1.0 + max(0.0, requests - _COOL) / _HOT * (1.0 + _BROAD * parts * parts))

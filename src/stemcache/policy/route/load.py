@@ -113,6 +113,7 @@ class Load:
             others=self._in_flight,
         )
         self._in_flight += 1
+        self._fleet.crowd += (self._in_flight - self._fleet.crowd) * 0.02
         self._recent_requests += 1.0
         self._recent_tokens += computed_tokens
         self._fresh += computed_tokens
@@ -166,9 +167,10 @@ class Load:
             if output_tokens is not None:
                 self.rates.observe_decode(now_s - sent.first_s, output_tokens=output_tokens)
         if output_tokens is not None:
-            # A batch decodes together: a stream's share is one of those that are in it.
+            # A batch decodes together: a stream's share is one of those that are in one. Of the
+            # fleet, or the seat with the fewest would seem to have the most to do.
             self._recent_decode_s += (
-                self.rates.decode_s * max(0, output_tokens) / (self._in_flight + 1)
+                self.rates.decode_s * max(0, output_tokens) / max(1.0, self._fleet.crowd)
             )
 
     def lost(self, sent: Sent, *, now_s: float) -> None:

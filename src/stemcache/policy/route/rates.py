@@ -2,7 +2,7 @@
 
 ```
   TTFT of a stream ─┬─► fleet: base_s, prefill_s, queue_s, busy_s       least squares, none below 0,
-                    │                     │                             forgotten in 512 requests
+                    │                     │                             of 64 requests of each size
                     │                     ▼ expected
                     └─► seat:  TTFT / expected, averaged as a factor    forgotten in 64, or a minute
                                           │ as far as it is beyond doubt
@@ -14,6 +14,9 @@ slower it is than the others. A factor within the noise is exactly 1: rates that
 would send everything to the seat that chance prefers, and leave the others no occasion to disprove
 it. A seat of which nothing is known is an average one; so is one that has not been heard of for
 minutes, which is how a replica that was slow is tried again.
+
+Requests are kept apart by how much was computed, in powers of two, and forgotten only by others of
+their size: hours of hits would otherwise wash out what is known of the price of a miss.
 
 Errors are relative, or one long prompt would outweigh a hundred short ones. An observation counts
 for no more than five times what was expected: a stall moves the rates and does not upset them.
@@ -30,12 +33,17 @@ ASSUMED: Final = Rates(base_s=0.05, prefill_s=1e-4, busy_s=0.005)
 """Before anything is known: a model of 8 billion parameters on one accelerator."""
 
 _UNIT = 1e-3  # tokens are counted in thousands, so that the sums are of like size
-_FLEET_REQUESTS = 512.0
+_SIZES = 24
+_SIZE_REQUESTS = 64.0
 _RIDGE = 0.02
 _CLIP = 5.0
 _SURE = 8.0  # requests from which an observation can be told from an outlier
 _BUSY_SHARE = 0.05  # of the mean TTFT, per other request, while that cannot be told
 _SWEEPS = 6
+_SOLVE_EVERY = 4  # observations, once there are many
+_ROWS = ((0, 1, 2, 3), (1, 4, 5, 6), (2, 5, 7, 8), (3, 6, 8, 9))
+"""Where the products of a symmetric matrix are kept in a flat list; four targets follow."""
+_SUMS = 14
 
 _SEAT_REQUESTS = 64.0
 _SEAT_S = 60.0
@@ -53,9 +61,8 @@ class FleetRates:
     def __init__(self, assumed: Rates = ASSUMED) -> None:
         self._assumed = assumed
         self._count = 0.0
-        self._products = [[0.0] * 4 for _ in range(4)]
-        """Weighted sums of products of 1, tokens, tokens ahead and others in flight."""
-        self._targets = [0.0] * 4
+        self._sums: dict[int, list[float]] = {}
+        """By size: weighted sums of products of 1, tokens, tokens ahead, others, and TTFT."""
         self._mean_s = 0.0
         self._solution = [
             assumed.base_s,
@@ -66,6 +73,8 @@ class FleetRates:
         self._rates = assumed
         self._solved = True
         self._decode_s = 0.0
+        self.crowd = 1.0
+        """Mean requests in flight at a seat, when one is sent there."""
         self.drift = 0.0
         """Mean logarithm of TTFT / expected, of all seats: what least squares leave."""
 
@@ -102,18 +111,24 @@ class FleetRates:
             seen = min(max(ttft_s, expected_s / _CLIP), expected_s * _CLIP)
         # By the larger of the two: an underestimate would otherwise outweigh all that follows.
         weight = 1.0 / max(expected_s, seen, 1e-9) ** 2
-        kept = 1.0 - 1.0 / _FLEET_REQUESTS
-        self._count = self._count * kept + 1.0
-        self._mean_s += (seen - self._mean_s) / self._count
-        for row, one in zip(self._products, features, strict=True):
-            scaled = weight * one
-            for at, other in enumerate(features):
-                row[at] = row[at] * kept + scaled * other
-        self._targets = [
-            target * kept + weight * one * seen
-            for target, one in zip(self._targets, features, strict=True)
-        ]
-        self._solved = False
+        self._count += 1.0
+        self._mean_s += (seen - self._mean_s) / min(self._count, _SIZE_REQUESTS)
+        one, tokens, ahead, others = features
+        ones, many = weight * one, weight * tokens
+        waits, crowd = weight * ahead, weight * others
+        size = min(int(tokens / _UNIT).bit_length(), _SIZES)
+        sums = self._sums.get(size)
+        if sums is None:
+            sums = self._sums[size] = [0.0] * _SUMS
+        kept = 1.0 - 1.0 / _SIZE_REQUESTS
+        added = (
+            ones, many, waits, crowd, many * tokens, many * ahead, many * others,
+            waits * ahead, waits * others, crowd * others,
+            ones * seen, many * seen, waits * seen, crowd * seen,
+        )  # fmt: skip
+        self._sums[size] = [old * kept + new for old, new in zip(sums, added, strict=True)]
+        if self._count < _SIZE_REQUESTS or self._count % _SOLVE_EVERY == 0:
+            self._solved = False
 
     def observe_decode(self, per_token_s: float) -> None:
         """A stream took so long per output token."""
@@ -123,7 +138,9 @@ class FleetRates:
     def _solve(self) -> None:
         """Coordinate descent from the last solution: it moves little between two requests."""
         self._solved = True
-        m, b, x = self._products, self._targets, list(self._solution)
+        sums = [sum(column) for column in zip(*self._sums.values(), strict=True)]
+        m = [[sums[at] for at in row] for row in _ROWS]
+        b, x = sums[10:], list(self._solution)
         mean, weight = self._mean_s, m[0][0]
         prefill = x[1] if m[1][1] > 0.0 else self._assumed.prefill_s / _UNIT
         # Towards what is likely, in directions of which the traffic says nothing.
