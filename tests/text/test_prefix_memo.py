@@ -1,10 +1,10 @@
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from random import Random
 from threading import Thread
 
 import pytest
 
-from stemcache.text.prefix_memo import Keyed, PrefixMemo
+from stemcache.text.prefix_memo import Encode, Keyed, PrefixMemo
 
 ROOT = b"root"
 
@@ -22,9 +22,9 @@ class Encoder:
     def __init__(self) -> None:
         self.bytes = 0
 
-    def __call__(self, content: bytes) -> bytes:
-        self.bytes += len(content)
-        return content
+    def __call__(self, contents: list[bytes]) -> list[bytes]:
+        self.bytes += sum(map(len, contents))
+        return contents
 
 
 def walked(
@@ -34,7 +34,7 @@ def walked(
     *,
     namespace: bytes = b"n",
     units: Iterable[int] = (4,),
-    encode: Callable[[bytes], bytes] = bytes,
+    encode: Encode = list,
     remember_rest: bool = False,
 ) -> Keyed:
     """Take pieces and a rest through the memo."""

@@ -54,8 +54,8 @@ def _always() -> bool:
     return True
 
 
-def _as_is(content: bytes) -> bytes:
-    return content
+def _as_is(contents: list[bytes]) -> list[bytes]:
+    return contents
 
 
 def _no_adapter(model: str) -> str | None:

@@ -144,9 +144,10 @@ class PromptTokenizer:
     ) -> Tokenized:
         """Count and keys of a text's ids, the text in chunks. Raises RequestError if too long."""
 
-        def encode(part: bytes) -> bytes:
-            ids = self._tokenizer.encode(part.decode(), add_special_tokens=add_special_tokens)
-            return id_bytes(ids)
+        def encode(parts: list[bytes]) -> list[bytes]:
+            texts = [part.decode() for part in parts]
+            many = self._tokenizer.encode_many(texts, add_special_tokens=add_special_tokens)
+            return [id_bytes(ids) for ids in many]
 
         walk = self.memo.walk(
             namespace=wanted.root + (b"with" if add_special_tokens else b"without"),

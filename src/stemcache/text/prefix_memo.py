@@ -27,10 +27,13 @@ from dataclasses import dataclass
 from hashlib import sha256
 from threading import Lock
 
-__all__ = ["Chain", "Keyed", "PrefixMemo", "Walk"]
+__all__ = ["Chain", "Encode", "Keyed", "PrefixMemo", "Walk"]
 
 Chain = Callable[[list[int], bytes, Iterable[bytes]], None]
 """Appends to `keys` those of further units; `root` is the parent of the first."""
+
+Encode = Callable[[list[bytes]], list[bytes]]
+"""Makes content of each of several runs of pieces."""
 
 _NODE_BYTES = 600
 _RUN_BYTES = 250
@@ -98,12 +101,12 @@ class PrefixMemo:
         namespace: bytes,
         root: bytes,
         units: Iterable[int],
-        encode: Callable[[bytes], bytes],
+        encode: Encode,
         chain: Chain,
     ) -> "Walk":
         """Begin a prompt.
 
-        `encode` makes content of a run of pieces and must give the same for two runs as for both
+        `encode` makes content of runs of pieces and must give the same for two runs as for both
         together, wherever a boundary lies between. `units` in bytes of content. Equal namespaces
         must come with equal roots.
         """
@@ -178,7 +181,7 @@ class Walk:
         memo: PrefixMemo,
         namespace: bytes,
         sizes: Sequence[int],
-        encode: Callable[[bytes], bytes],
+        encode: Encode,
         chain: Callable[[list[int], Iterable[bytes]], None],
     ) -> None:
         self._memo = memo
@@ -226,19 +229,21 @@ class Walk:
                 self._memo._keep(node, ())  # noqa: SLF001
                 return self._keyed(node, known_bytes=self._passed_bytes + len(rest))
         keys = self._memo._take_lists(self._found, self._sizes)  # noqa: SLF001
+        ends = self._ends()
+        runs = [
+            b"".join(self._pieces[start:end]) for start, end in zip([0, *ends], ends, strict=False)
+        ]
+        contents = self._encode([*runs, *(() if rest is None else (bytes(rest),))])
         nodes: list[_Node] = []
         node = self._found
-        start = 0
-        for end in self._ends():
-            content = self._encode(b"".join(self._pieces[start:end]))
+        for end, content in zip(ends, contents, strict=False):
             node = self._grown(node, self._digests[end - 1], content, keys)
             nodes.append(node)
-            start = end
         if node is not None:
             lists = {size: so_far.copy() for size, so_far in keys.items()}
             self._memo._put_lists(node.digest, lists)  # noqa: SLF001
         if rest is not None:
-            node = self._grown(node, whole, self._encode(bytes(rest)), keys)
+            node = self._grown(node, whole, contents[-1], keys)
             if whole:
                 nodes.append(node)
         self._memo._keep(self._found, nodes)  # noqa: SLF001
