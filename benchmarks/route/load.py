@@ -258,6 +258,7 @@ async def run(job: Job) -> dict[str, Any]:
         "wall_s": wall_s,
         "cpu_s": time.process_time() - cpu_s,
         "connections": pool.opened,
+        "sent": len(pool.shots),
         "shots": pool.shots[job.warmup :],
     }
 

@@ -102,7 +102,7 @@ def measure(setup: Setup, kind: Kind, log: Path | None = None) -> Figures:
     found = figures(report, counts)
     share = (after_s - before_s + report["cpu_s"]) / report["wall_s"]
     found["load_and_workers_cores"] = round(share, 3)
-    found["gateway_us_per_request"] = round(1e6 * used_s / len(report["shots"]), 1)
+    found["gateway_us_per_request"] = round(1e6 * used_s / report["sent"], 1)
     found["gateway_cores"] = round(used_s / report["wall_s"], 3)
     found["gateway_rss_mb"] = round(rss / 2**20, 1)
     time.sleep(0.2)

@@ -22,8 +22,8 @@ CELLS: dict[str, dict[str, Any]] = {
     "plain-64": {"concurrency": 64, "delay_s": 0.1, **_PLAIN},
     "burst-16": {"concurrency": 16, "delay_s": 0.04, **_BURST},
     "burst-64": {"concurrency": 64, "delay_s": 0.1, **_BURST},
-    "paced-16": {"concurrency": 16, "token_s": 0.005, **_PACED, "count": 96},
-    "paced-64": {"concurrency": 64, "token_s": 0.02, **_PACED, "count": 192},
+    "paced-16": {"concurrency": 16, "token_s": 0.005, **_PACED, "count": 160},
+    "paced-64": {"concurrency": 64, "token_s": 0.02, **_PACED, "count": 320},
 }
 
 
