@@ -163,7 +163,7 @@ def test_who_waits_for_a_go_ahead_in_the_second_place_gets_it_in_its_turn() -> N
         client.send(request())
         call = near.fakes[0].wait_calls(1)[0]
         client.send(request(headers=b"Expect: 100-continue\r\n")[: -len(BODY)])
-        near.until(lambda: next(iter(near.gateway.open))._request is not None)
+        near.until(lambda: next(iter(near.gateway.open))._parser.request is not None)
         call.write(json_answer(b"1"))
         assert client.answer()[1] == b"1"
         assert client.until(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"

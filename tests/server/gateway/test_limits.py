@@ -183,10 +183,10 @@ def test_a_head_that_does_not_come_is_not_waited_for(start: bytes) -> None:
     clock = ManualClock(100.0)
     with near_gateway(echo, clock=clock) as near, near.connect() as client:
         client.send(start)
-        near.until(lambda: any(c._head_bytes == len(start) for c in near.gateway.open))
+        near.until(lambda: any(c._parser._head_bytes == len(start) for c in near.gateway.open))
         late(clock, near, 29.0)
         client.send(b"T")
-        near.until(lambda: any(c._head_bytes > len(start) for c in near.gateway.open))
+        near.until(lambda: any(c._parser._head_bytes > len(start) for c in near.gateway.open))
         late(clock, near, 2.0)
         assert client.until(b"\r\n") == b"HTTP/1.1 408 Request Timeout\r\n"
         assert code(b"\r\n\r\n" + client.answer()[1]) == "request_timeout"

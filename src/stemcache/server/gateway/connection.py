@@ -1,9 +1,9 @@
 """One client's connection: HTTP/1.1, one answer after the other, with bounds on its costs.
 
 ```
-head ──► too large? 431 ──► body ──► too large? 413 ──► whole ──► local page, refusal or Relay
-  └ not complete in time: 408   └ no progress: 408          │
-                                                            └ requests sent ahead wait, up to 16
+bytes ─► RequestParser ─► request ─► its turn ─► local page, refusal or Relay ─► answer
+  └ head not complete, or no progress of the body, in time: 408
+                             └ requests sent ahead wait, up to 16
 ```
 A body is read whole before a replica is chosen. Requests sent ahead of the answer to the one
 before are answered in their order; behind the sixteenth nothing is read, and the connection is
@@ -15,11 +15,8 @@ import asyncio
 import socket
 import struct
 from collections import deque
-from collections.abc import Sequence
 from http import HTTPStatus
 from typing import cast
-
-import httptools
 
 from stemcache.server.gateway.gateway import Gateway
 from stemcache.server.gateway.heads import page_bytes
@@ -27,7 +24,7 @@ from stemcache.server.gateway.intake import Intake, take
 from stemcache.server.gateway.refusals import Refusal, refusal_bytes
 from stemcache.server.gateway.relay import Relay
 from stemcache.server.gateway.request import Request
-from stemcache.wire.http_head import without_upgrade
+from stemcache.server.gateway.request_parser import RequestParser
 
 __all__ = ["ClientConnection"]
 
@@ -47,23 +44,14 @@ _MISTAKE = Refusal(
 
 
 class ClientConnection(asyncio.Protocol):
-    """Made by the server. Implements `ClientSide` for its relays."""
+    """Made by the server. Implements `Listener` for its parser, `ClientSide` for its relays."""
 
     __slots__ = (
-        "_ahead",
         "_current",
-        "_deaf",
         "_gateway",
-        "_head_bytes",
-        "_headers",
-        "_in_head",
         "_parser",
-        "_parts",
-        "_read_bytes",
         "_relay",
-        "_request",
         "_shut",
-        "_target",
         "_transport",
         "_waiting",
         "congested",
@@ -73,24 +61,12 @@ class ClientConnection(asyncio.Protocol):
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
         self._transport: asyncio.Transport | None = None
-        self._parser = httptools.HttpRequestParser(self)
+        self._parser = RequestParser(gateway, self)
         self._relay: Relay | None = None
         self._current: Request | None = None
         """Whose answer is being written."""
-        self._request: Request | None = None
-        """Whose body is being read."""
         self._waiting: deque[Request] | None = None
         """Whole, and sent ahead."""
-        self._parts: list[bytes] = []
-        self._target = b""
-        self._headers: list[tuple[bytes, bytes]] = []
-        self._head_bytes = 0
-        """Of a head that is not complete, or of trailers."""
-        self._read_bytes = 0
-        """That came last."""
-        self._in_head = False
-        self._deaf = False
-        """Nothing more is read."""
         self._shut = False
         """Closed but for the rest of what the client sends."""
         self.congested = False
@@ -104,7 +80,7 @@ class ClientConnection(asyncio.Protocol):
     @property
     def closing(self) -> bool:
         """Whether the connection is to be closed after this answer."""
-        return (self._deaf and not self._waiting) or self._gateway.draining
+        return (self._parser.stopped and not self._waiting) or self._gateway.draining
 
     # --- the transport ---------------------------------------------------------------------
 
@@ -116,8 +92,12 @@ class ClientConnection(asyncio.Protocol):
         gateway.counters.connections += 1
         most = gateway.settings.limits.connections
         if len(gateway.open) > most:
-            message = f"{most} connections are open; close some, or try again later"
-            self._refuse_now(HTTPStatus.SERVICE_UNAVAILABLE, message, "too_many_connections")
+            self._parser.refuse(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                f"{most} connections are open; close some, or try again later",
+                "too_many_connections",
+                retry_after_s=_RETRY_AFTER_S,
+            )
         elif gateway.draining:
             self._close(linger=False)
         else:
@@ -126,17 +106,17 @@ class ClientConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # by its name
         """The client has left, or we have closed: nothing of it goes on."""
         self._transport = None
-        self._deaf = self._shut = True
+        self._shut = True
         self.deadline_s = _NEVER
+        self._parser.stop()
         gateway = self._gateway
         relay, self._relay = self._relay, None
         if relay is not None:
             relay.client_left()
-        for request in (self._current, self._request, *(self._waiting or ())):
-            if request is not None:
-                gateway.release(request)
-        self._current = self._request = self._waiting = None
-        self._parts = []
+        self._end_current()
+        for request in self._waiting or ():
+            gateway.release(request)
+        self._waiting = None
         gateway.open.discard(self)
         gateway.settled.set()
 
@@ -154,22 +134,8 @@ class ClientConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse."""
-        if self._deaf or self._transport is None:
-            return
-        self._read_bytes = len(data)
-        try:
-            self._parse(data)
-        except httptools.HttpParserCallbackError:
-            raise  # a mistake of ours
-        except httptools.HttpParserError:
-            if not self._deaf:
-                message = "this is no valid HTTP/1.1; send a request, in strict syntax"
-                self._refuse(HTTPStatus.BAD_REQUEST, message, "bad_request_syntax")
-            return
-        if self._in_head and not self._deaf:
-            self._head_bytes += len(data)
-            if self._head_bytes > self._gateway.settings.limits.head_bytes:
-                self._refuse_head()
+        if self._transport is not None:
+            self._parser.feed(data)
 
     # --- for relays ------------------------------------------------------------------------
 
@@ -183,12 +149,12 @@ class ClientConnection(asyncio.Protocol):
         self._relay = None
         self._end_current()
         if not keep or self._gateway.draining:
-            self._close(linger=self._request is not None)
+            self._close(linger=self._parser.begun)
         elif self._waiting:
             # Not from here: a row of local pages would nest.
             self.deadline_s = _NEVER
             asyncio.get_running_loop().call_soon(self._next)
-        elif self._deaf:
+        elif self._parser.stopped:
             self._close(linger=True)
         else:
             self._rest()
@@ -197,7 +163,8 @@ class ClientConnection(asyncio.Protocol):
         """Close at once: what was written is no whole answer."""
         self._relay = None
         self._end_current()
-        self._deaf = self._shut = True
+        self._parser.stop()
+        self._shut = True
         transport = self._transport
         if transport is None:
             return
@@ -219,8 +186,8 @@ class ClientConnection(asyncio.Protocol):
             self.abort()
         elif self._relay is not None:
             self._relay.late()
-        elif self._request is not None or (self._in_head and (self._headers or self._head_bytes)):
-            self._refuse(
+        elif self._parser.begun:
+            self._parser.refuse(
                 HTTPStatus.REQUEST_TIMEOUT,
                 "the rest of the request did not come; send it again",
                 "request_timeout",
@@ -230,7 +197,7 @@ class ClientConnection(asyncio.Protocol):
 
     def drain(self) -> None:
         """Close, unless a request is being read or answered."""
-        if self._current is None and self._request is None and not self._waiting:
+        if self._current is None and self._parser.request is None and not self._waiting:
             self._close(linger=False)
 
     def abort(self) -> None:
@@ -238,148 +205,22 @@ class ClientConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    # --- the parser ------------------------------------------------------------------------
+    # --- for the parser --------------------------------------------------------------------
 
-    def on_message_begin(self) -> None:
-        """A head begins, and with it its time."""
-        if self._deaf:
-            return
-        self._in_head = True
-        self._head_bytes = 0
-        self._target = b""
-        self._headers = []
+    def head_begun(self) -> None:
+        """Give it its time, unless an answer is being waited for."""
         if self._current is None:
             self._wait(self._gateway.settings.limits.head_s)
 
-    def on_url(self, url: bytes) -> None:
-        """The target, maybe a part of it."""
-        if not self._deaf:
-            self._target += url
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep it; what follows the body as a trailer is counted and dropped."""
-        if self._deaf:
-            return
-        if self._in_head:
-            self._headers.append((name, value))
-            return
-        self._head_bytes += len(name) + len(value) + 4
-        if self._head_bytes > self._gateway.settings.limits.head_bytes:
-            self._refuse_head()
-
-    def on_headers_complete(self) -> None:
-        """Go on to the body, unless there is something to refuse."""
-        if self._deaf:
-            return
-        method = self._parser.get_method()
-        most = self._gateway.settings.limits.head_bytes
-        if self._head_bytes + self._read_bytes > most and self._head_size() > most:
-            self._refuse_head()
-            return
-        if self._parser.should_upgrade() and method != b"CONNECT":
-            return  # parsed again, without the offer
-        self._in_head = False
-        self._head_bytes = 0
-        request, length = self._new_request(method)
-        if request is None:
-            return
-        limits = self._gateway.settings.limits
-        if length > limits.body_bytes:
-            self._refuse_body()
-            return
-        if length and self._gateway.buffered_bytes + length > limits.buffered_bytes:
-            self._refuse_buffers()
-            return
-        self._request = request
+    def body_grown(self, request: Request, *, begun: bool) -> None:
+        """Give the rest its time, and who waits for it a go-ahead."""
         if self._current is None:
-            self._wait(limits.body_s)
-            if request.expects:
+            self._wait(self._gateway.settings.limits.body_s)
+            if begun and request.expects:
                 self.write(_CONTINUE)
 
-    def on_body(self, body: bytes) -> None:
-        """Keep it, within the bounds."""
-        request = self._request
-        if request is None or self._deaf:
-            return
-        gateway = self._gateway
-        limits = gateway.settings.limits
-        request.held_bytes += len(body)
-        gateway.buffered_bytes += len(body)
-        if request.held_bytes > limits.body_bytes:
-            self._refuse_body()
-        elif gateway.buffered_bytes > limits.buffered_bytes:
-            self._refuse_buffers()
-        else:
-            self._parts.append(body)
-            if self._current is None:
-                self._wait(limits.body_s)
-
-    def on_message_complete(self) -> None:
+    def complete(self, request: Request) -> None:
         """Answer it, or let it wait for its turn."""
-        request = self._request
-        if request is None or self._deaf or self._parser.should_upgrade():
-            return
-        self._request = None
-        parts = self._parts
-        if parts:
-            request.body = parts[0] if len(parts) == 1 else b"".join(parts)
-            self._parts = []
-        self._enqueue(request)
-
-    # --- requests --------------------------------------------------------------------------
-
-    def _parse(self, data: bytes) -> None:
-        while not self._deaf:
-            try:
-                self._parser.feed_data(data)
-            except httptools.HttpParserUpgrade as upgrade:
-                method = self._parser.get_method()
-                if method == b"CONNECT":
-                    return
-                version = self._parser.get_http_version().encode("ascii")
-                head = without_upgrade(method, self._target, version, self._headers)
-                data = head + data[upgrade.args[0] :]
-                self._parser = httptools.HttpRequestParser(self)
-            else:
-                return
-
-    def _new_request(self, method: bytes) -> tuple[Request | None, int]:
-        """What the head says, and how long a body it announces; no request where it is refused."""
-        version = self._parser.get_http_version()
-        headers = self._headers
-        fields = {name.lower(): value for name, value in headers}
-        coding = fields.get(b"transfer-encoding")
-        trouble = None
-        if version not in {"1.1", "1.0"}:
-            trouble = "a version other than HTTP/1.1 and 1.0"
-        elif method == b"CONNECT" or not self._target.startswith(b"/"):
-            trouble = "a target that is no path; this is a gateway to replicas, not a proxy"
-        elif b"host" not in fields and version == "1.1":
-            trouble = "no Host header"
-        elif len(fields) != len(headers) and _hosts(headers) > 1:
-            trouble = "several Host headers"
-        elif coding is not None and (coding.strip().lower() != b"chunked" or version == "1.0"):
-            trouble = "a transfer coding other than chunked, or one in HTTP/1.0"
-        if trouble is not None:
-            message = f"the request has {trouble}; send it in plain HTTP/1.1"
-            self._refuse(HTTPStatus.BAD_REQUEST, message, "bad_request_head")
-            return None, 0
-        request = Request(
-            method=method,
-            target=self._target,
-            headers=headers,
-            fields=fields,
-            keep_alive=version == "1.1" and self._parser.should_keep_alive(),
-            old=version == "1.0",
-            expects=version == "1.1" and fields.get(b"expect", b"").lower() == b"100-continue",
-        )
-        # Digits: the parser sees to that.
-        return request, int(fields.get(b"content-length", b"0"))
-
-    def _head_size(self) -> int:
-        return len(self._target) + sum(len(n) + len(v) + 4 for n, v in self._headers)
-
-    def _enqueue(self, request: Request) -> None:
         if self._current is None:
             self._answer(request)
             return
@@ -387,7 +228,9 @@ class ClientConnection(asyncio.Protocol):
             self._waiting = deque()
         self._waiting.append(request)
         if len(self._waiting) >= _MOST_AHEAD:
-            self._deaf = True
+            self._parser.stop()
+
+    # --- requests --------------------------------------------------------------------------
 
     def _next(self) -> None:
         if self._transport is None or self._transport.is_closing() or self._current is not None:
@@ -408,21 +251,21 @@ class ClientConnection(asyncio.Protocol):
             # A mistake of ours, and no reason to let the client wait.
             gateway.log.exception("request failed")
             taken = _MISTAKE
-        if isinstance(taken, Refusal):
-            keep = request.keep_alive and not self.closing
-            self._write_refusal(request, taken, close=not keep)
-        elif isinstance(taken, Intake):
+        if isinstance(taken, Intake):
             self._relay = Relay(gateway, self, request, taken)
             self._relay.start()
-        else:
-            keep = request.keep_alive and not self.closing
-            bodiless = request.method == b"HEAD"
-            self.write(
-                page_bytes(
-                    taken.status, taken.content_type, taken.body, close=not keep, bodiless=bodiless
-                )
+            return
+        keep = request.keep_alive and not self.closing
+        if isinstance(taken, Refusal):
+            self._write_refusal(request, taken, close=not keep)
+            return
+        bodiless = request.method == b"HEAD"
+        self.write(
+            page_bytes(
+                taken.status, taken.content_type, taken.body, close=not keep, bodiless=bodiless
             )
-            self.finished(keep=keep)
+        )
+        self.finished(keep=keep)
 
     def _end_current(self) -> None:
         current, self._current = self._current, None
@@ -432,68 +275,16 @@ class ClientConnection(asyncio.Protocol):
     def _rest(self) -> None:
         """Between two answers."""
         limits = self._gateway.settings.limits
-        request = self._request
+        request = self._parser.request
         if request is not None:
             self._wait(limits.body_s)
-            if request.expects and not self._parts:
+            if request.expects and not self._parser.body_begun:
                 self.write(_CONTINUE)
         else:
-            self._wait(limits.head_s if self._in_head else _KEEP_ALIVE_S)
+            self._wait(limits.head_s if self._parser.in_head else _KEEP_ALIVE_S)
 
     def _wait(self, limit_s: float) -> None:
         self.deadline_s = self._gateway.clock.now() + limit_s
-
-    # --- refusals --------------------------------------------------------------------------
-
-    def _refuse_head(self) -> None:
-        most = self._gateway.settings.limits.head_bytes
-        self._refuse(
-            HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
-            f"address and headers are larger than {most} bytes together; send less",
-            "head_too_large",
-        )
-
-    def _refuse_body(self) -> None:
-        most = self._gateway.settings.limits.body_bytes
-        self._refuse(
-            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-            f"the body is larger than {most} bytes; send less",
-            "body_too_large",
-        )
-
-    def _refuse_buffers(self) -> None:
-        self._refuse(
-            HTTPStatus.SERVICE_UNAVAILABLE,
-            "too many large requests are in flight; try again later",
-            "too_many_bytes",
-            retry_after_s=_RETRY_AFTER_S,
-        )
-
-    def _refuse(
-        self, status: int, message: str, code: str, *, retry_after_s: int | None = None
-    ) -> None:
-        """Refuse what is being read, in its turn, and read no more."""
-        if self._deaf:
-            return
-        self._deaf = True
-        self._parts = []
-        request, self._request = self._request, None
-        if request is not None:
-            self._gateway.release(request)
-        refusal = Refusal(status=status, message=message, code=code, retry_after_s=retry_after_s)
-        refused = Request(
-            method=b"",
-            target=self._target,
-            headers=(),
-            fields={},
-            keep_alive=False,
-            old=False,
-            refusal=refusal,
-        )
-        self._enqueue(refused)
-
-    def _refuse_now(self, status: int, message: str, code: str) -> None:
-        self._refuse(status, message, code, retry_after_s=_RETRY_AFTER_S)
 
     def _write_refusal(self, request: Request, refusal: Refusal, *, close: bool) -> None:
         self._gateway.counters.refused[refusal.code] += 1
@@ -506,7 +297,8 @@ class ClientConnection(asyncio.Protocol):
             self.finished(keep=True)
 
     def _close(self, *, linger: bool) -> None:
-        self._deaf = self._shut = True
+        self._parser.stop()
+        self._shut = True
         self.deadline_s = _NEVER
         transport = self._transport
         if transport is None or transport.is_closing():
@@ -517,7 +309,3 @@ class ClientConnection(asyncio.Protocol):
             self._wait(_LINGER_S)
         else:
             transport.close()
-
-
-def _hosts(headers: Sequence[tuple[bytes, bytes]]) -> int:
-    return sum(name.lower() == b"host" for name, _ in headers)

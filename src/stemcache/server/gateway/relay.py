@@ -13,59 +13,26 @@ breaks off ends in an error event, and any other answer with the connection.
 
 import asyncio
 from http import HTTPStatus
-from typing import Protocol
 
 from stemcache.gateway.decision import Decision
 from stemcache.gateway.router import Flight
-from stemcache.gateway.usage import AnswerUsage
-from stemcache.server.gateway.event_stream import EventStream
+from stemcache.server.gateway.answer import ERRORS, Answer
+from stemcache.server.gateway.client_side import ClientSide
 from stemcache.server.gateway.gateway import Gateway
-from stemcache.server.gateway.heads import answer_head, request_head, request_id
+from stemcache.server.gateway.heads import request_head, request_id
 from stemcache.server.gateway.intake import Intake
 from stemcache.server.gateway.pool import CannotConnect, Line
-from stemcache.server.gateway.refusals import Refusal, refusal_bytes, stream_error
+from stemcache.server.gateway.refusals import Refusal, refusal_bytes
 from stemcache.server.gateway.request import Request
 from stemcache.server.gateway.upstream import Upstream
-from stemcache.server.gateway.usage_reader import JsonUsage
 
-__all__ = ["ClientSide", "Relay"]
+__all__ = ["Relay"]
 
 _RETRY_AFTER_S = 1
 _WITH_BODY = frozenset({b"POST", b"PUT", b"PATCH"})
-_ERRORS = 400
-"""Statuses from here on are no answer to a prompt."""
 _BLAMED = frozenset({502, 503, 504})
 """Statuses that say that the server is unwell. A 500 is the request's as often as the server's, and
 who sends such requests must not be able to close the whole fleet."""
-
-
-class ClientSide(Protocol):
-    """**Protocol**: the client's connection, as a relay needs it."""
-
-    deadline_s: float
-    """When `Relay.late` is called."""
-
-    def write(self, data: bytes) -> None:
-        """Send to the client."""
-        ...
-
-    def finished(self, *, keep: bool) -> None:
-        """The answer is written. `keep`: the connection can take another request."""
-        ...
-
-    def cut(self, *, reset: bool) -> None:
-        """Close at once: what was written is no whole answer."""
-        ...
-
-    @property
-    def closing(self) -> bool:
-        """Whether the connection is to be closed after this answer."""
-        ...
-
-    @property
-    def congested(self) -> bool:
-        """Whether what was written waits for the client."""
-        ...
 
 
 # Plain numbers: a member of an enumeration costs a call each time it is named.
@@ -80,29 +47,22 @@ class Relay:
     """One request. Implements `Sink` for its connections to replicas."""
 
     __slots__ = (
+        "_answer",
         "_attempts",
         "_body",
-        "_chunked",
         "_client",
         "_connecting",
         "_decision",
-        "_events",
         "_exclude",
         "_first_told",
         "_flight",
         "_fresh",
         "_gateway",
-        "_headers",
         "_id",
         "_intake",
-        "_json",
-        "_keep",
         "_line",
         "_phase",
-        "_reason",
         "_request",
-        "_sized",
-        "_status",
         "_upstream",
     )
 
@@ -124,14 +84,8 @@ class Relay:
         self._attempts = 0
         self._fresh = False
         self._id = request_id(request.fields.get(b"x-request-id"), gateway.rng.getrandbits(128))
-        self._status = 0
-        self._reason = b""
-        self._headers: list[tuple[bytes, bytes]] | None = None
-        self._sized = self._chunked = False
-        self._keep = False
+        self._answer: Answer | None = None
         self._first_told = False
-        self._events: EventStream | None = None
-        self._json: JsonUsage | None = None
 
     def start(self) -> None:
         """Choose a seat and send."""
@@ -193,39 +147,40 @@ class Relay:
                 upstream.abandon()
                 self._attempt(other, now_s)
                 return
-        self._status, self._reason, self._headers = status, reason, headers
-        self._read_answer(status, headers, sized=sized)
+        self._answer = Answer(
+            self._request,
+            self._intake,
+            status,
+            reason,
+            headers,
+            sized=sized,
+            closing=self._client.closing,
+        )
 
     def received(self, data: bytes, *, complete: bool) -> None:
         """Pass a part of the body on, behind the head if it is the first."""
-        client = self._client
+        client, answer = self._client, self._answer
+        assert answer is not None, "its head has come"
         now_s = self._gateway.clock.now()
         if complete:
             self._upstream = None
-        if self._json is not None and data:
-            self._json.add(data)
-        elif self._events is not None:
-            data = self._events.feed(data)
-            if complete:
-                data += self._events.finish()
-        begins = self._headers is not None
+        begins = self._phase == _WAITING
+        out = answer.part(data, complete=complete, decision=self._shown() if begins else None)
         if begins:
-            if not data and not complete:
-                return  # of an event, not whole yet
-            head = self._begin()
-        else:
-            head = b""
-        if not self._first_told and data:
-            self._tell_first(data, now_s)
-        if self._chunked:
-            end = b"0\r\n\r\n" if complete else b""
-            out = b"%b%x\r\n%b\r\n%b" % (head, len(data), data, end) if data else head + end
-        else:
-            out = head + data if begins else data
+            if not out:
+                return
+            # From here on there is no other attempt.
+            self._phase = _ANSWERING
+            self._body = b""
+            self._gateway.release(self._request)
+        if not self._first_told and answer.has_content:
+            self._first_told = True
+            if self._flight is not None and answer.status < ERRORS:
+                self._gateway.router.first(self._flight, now_s=now_s)
         if out:
             client.write(out)
         if complete:
-            self._complete(now_s)
+            self._complete(answer, now_s)
             return
         client.deadline_s = now_s + self._gateway.settings.limits.idle_s
         if begins and client.congested and self._upstream is not None:
@@ -252,8 +207,7 @@ class Relay:
         gateway = self._gateway
         self._attempts += 1
         self._fresh = False
-        self._headers = None
-        self._events = self._json = None
+        self._answer = None
         self._decision = decision
         self._flight = gateway.router.sent(decision, self._intake.prompt, now_s=now_s)
         line = self._line = gateway.pool.line(decision.replica)
@@ -318,13 +272,7 @@ class Relay:
         now_s = gateway.clock.now()
         decision = self._decision
         assert decision is not None, "a seat has failed"
-        gateway.log.warning(
-            "attempt failed",
-            replica=decision.replica.name,
-            kind=kind,
-            detail=detail,
-            request=self._id.decode("ascii"),
-        )
+        self._warn("attempt failed", decision, kind, detail)
         self._fail_flight(kind, now_s, blame=True)
         if kind in {"refused", "timeout"}:
             # The process is not there: its other ranks are not either.
@@ -344,102 +292,50 @@ class Relay:
 
     # --- the answer ------------------------------------------------------------------------
 
-    def _read_answer(self, status: int, headers: list[tuple[bytes, bytes]], *, sized: bool) -> None:
-        """See how it is to be framed, and whether usage can be read in it."""
-        kind = b""
-        plain = True
-        for name, value in headers:
-            length = len(name)
-            if length == 12 and name.lower() == b"content-type":
-                kind = value.lower()
-            elif length == 16 and name.lower() == b"content-encoding":
-                plain = value.strip().lower() == b"identity"
-        if plain and self._intake.prompt.api is not None and status < _ERRORS:
-            if kind.startswith(b"text/event-stream"):
-                self._events = EventStream(strip_usage=self._intake.strip_usage)
-                sized = sized and not self._intake.strip_usage
-            elif kind.startswith(b"application/json"):
-                self._json = JsonUsage()
-        self._sized = sized
-        self._chunked = not sized and not self._request.old
-        self._keep = (
-            self._request.keep_alive
-            and not self._client.closing
-            and (sized or not self._request.old)
-        )
-
-    def _begin(self) -> bytes:
-        """From here on there is no other attempt."""
-        headers, self._headers = self._headers, None
-        assert headers is not None, "the head has come"
-        decision = self._decision
-        assert decision is not None, "somebody answers"
-        self._phase = _ANSWERING
-        self._body = b""
-        self._gateway.release(self._request)
-        shown = self._gateway.settings.decision_header
-        return answer_head(
-            self._status,
-            self._reason,
-            headers,
-            decision=decision.header() if shown else None,
-            sized=self._sized,
-            chunked=self._chunked,
-            close=not self._keep,
-        )
-
-    def _tell_first(self, data: bytes, now_s: float) -> None:
-        if self._events is not None and data.startswith(b":") and b"data:" not in data:
-            return  # a comment to keep the connection alive
-        self._first_told = True
-        if self._flight is not None and self._status < _ERRORS:
-            self._gateway.router.first(self._flight, now_s=now_s)
-
-    def _complete(self, now_s: float) -> None:
+    def _complete(self, answer: Answer, now_s: float) -> None:
         self._end()
         flight, self._flight = self._flight, None
+        status = answer.status
         if flight is not None:
-            if self._status < _ERRORS:
-                self._gateway.router.done(flight, self._usage(), now_s=now_s)
+            if status < ERRORS:
+                self._gateway.router.done(flight, answer.usage(), now_s=now_s)
             else:
-                blame = self._status in _BLAMED
-                self._gateway.router.failed(
-                    flight, f"status-{self._status}", now_s=now_s, blame=blame
-                )
-        self._gateway.counters.answered(self._status)
-        self._client.finished(keep=self._keep)
-
-    def _usage(self) -> AnswerUsage | None:
-        if self._events is not None:
-            return self._events.usage()
-        return None if self._json is None else self._json.finish()
+                blame = status in _BLAMED
+                self._gateway.router.failed(flight, f"status-{status}", now_s=now_s, blame=blame)
+        self._gateway.counters.answered(status)
+        self._client.finished(keep=answer.keep)
 
     def _break_off(self, kind: str, detail: str) -> None:
         """The replica is gone in the middle of its answer."""
         gateway = self._gateway
-        events = self._events
+        answer, decision = self._answer, self._decision
+        assert answer is not None and decision is not None, "somebody answered"
         self._fail_flight(kind, gateway.clock.now(), blame=True)
         gateway.counters.broken_off += 1
-        assert self._decision is not None, "somebody answered"
-        gateway.log.warning(
-            "answer broken off",
-            replica=self._decision.replica.name,
+        self._warn("answer broken off", decision, kind, detail)
+        self._end()
+        out = answer.broken_off()
+        if out is None:
+            self._client.cut(reset=self._request.old)
+            return
+        self._client.write(out)
+        self._client.finished(keep=answer.keep)
+
+    def _shown(self) -> bytes | None:
+        """The decision, for the client."""
+        decision = self._decision
+        if decision is None or not self._gateway.settings.decision_header:
+            return None
+        return decision.header()
+
+    def _warn(self, event: str, decision: Decision, kind: str, detail: str) -> None:
+        self._gateway.log.warning(
+            event,
+            replica=decision.replica.name,
             kind=kind,
             detail=detail,
             request=self._id.decode("ascii"),
         )
-        self._end()
-        if events is None or self._sized or not events.between_events:
-            self._client.cut(reset=self._request.old)
-            return
-        out = b""
-        if not events.finished:
-            message = "the replica that answered was lost; send the request again"
-            out = stream_error(self._request.target, message)
-        if self._chunked:
-            out = (b"%x\r\n%b\r\n" % (len(out), out) if out else b"") + b"0\r\n\r\n"
-        self._client.write(out)
-        self._client.finished(keep=self._keep)
 
     def _refuse(
         self, status: int, message: str, code: str, *, retry_after_s: int | None = None
@@ -448,6 +344,9 @@ class Relay:
         refusal = Refusal(status=status, message=message, code=code, retry_after_s=retry_after_s)
         keep = request.keep_alive and not self._client.closing
         extra = b"x-request-id: %b\r\n" % self._id
+        shown = self._shown()
+        if shown is not None:
+            extra += b"x-stemcache-decision: %b\r\n" % shown
         self._end()
         self._gateway.counters.answered(status)
         self._client.write(

@@ -1,0 +1,141 @@
+"""One answer on its way to the client: its head, its framing, its usage. Pure.
+
+```
+replica         client
+length          the same length
+chunks, or      ┌ HTTP/1.1: chunks, one for what each read brought
+to the end      └ HTTP/1.0: to the end of the connection
+events          whole ones only; usage that the gateway asked for is taken out
+```
+"""
+
+from collections.abc import Sequence
+
+from stemcache.gateway.usage import AnswerUsage
+from stemcache.server.gateway.event_stream import EventStream
+from stemcache.server.gateway.heads import answer_head
+from stemcache.server.gateway.intake import Intake
+from stemcache.server.gateway.refusals import stream_error
+from stemcache.server.gateway.request import Request
+from stemcache.server.gateway.usage_reader import JsonUsage
+
+__all__ = ["ERRORS", "Answer"]
+
+ERRORS = 400
+"""Statuses from here on are no answer to a prompt."""
+_LOST = "the replica that answered was lost; send the request again"
+
+
+class Answer:
+    """Made when the head has come; nothing of it is written before the body begins."""
+
+    __slots__ = (
+        "_chunked",
+        "_events",
+        "_headers",
+        "_json",
+        "_reason",
+        "_request",
+        "_sized",
+        "has_content",
+        "keep",
+        "status",
+    )
+
+    def __init__(
+        self,
+        request: Request,
+        intake: Intake,
+        status: int,
+        reason: bytes,
+        headers: Sequence[tuple[bytes, bytes]],
+        *,
+        sized: bool,
+        closing: bool,
+    ) -> None:
+        self._request = request
+        self._headers: Sequence[tuple[bytes, bytes]] | None = headers
+        self._reason = reason
+        self._events: EventStream | None = None
+        self._json: JsonUsage | None = None
+        self.status = status
+        self.has_content = False
+        """Whether something other than comments has been passed on."""
+        if intake.prompt.api is not None and status < ERRORS:
+            kind = _plain_kind(headers)
+            if kind.startswith(b"text/event-stream"):
+                self._events = EventStream(strip_usage=intake.strip_usage)
+                sized = sized and not intake.strip_usage
+            elif kind.startswith(b"application/json"):
+                self._json = JsonUsage()
+        self._sized = sized
+        self._chunked = not sized and not request.old
+        self.keep = request.keep_alive and not closing
+        """Whether the client's connection can be used again."""
+
+    def part(self, data: bytes, *, complete: bool, decision: bytes | None) -> bytes:
+        """What to write for the next part of the body: with the first, the head too.
+
+        Empty where nothing is to be written yet. `decision`: for the head.
+        """
+        if self._json is not None and data:
+            self._json.add(data)
+        elif self._events is not None:
+            data = self._events.feed(data)
+            if complete:
+                data += self._events.finish()
+        head = b""
+        if self._headers is not None:
+            if not data and not complete:
+                return b""  # of an event, not whole yet
+            head = self._head(self._headers, decision)
+            self._headers = None
+        if not self.has_content and data:
+            self.has_content = not (self._events is not None and _is_comment(data))
+        if not self._chunked:
+            return head + data if head else data
+        end = b"0\r\n\r\n" if complete else b""
+        return b"%b%x\r\n%b\r\n%b" % (head, len(data), data, end) if data else head + end
+
+    def broken_off(self) -> bytes | None:
+        """What to write when there will be no more; None: the connection has to be cut."""
+        events = self._events
+        if events is None or self._sized or not events.between_events:
+            return None
+        out = b"" if events.finished else stream_error(self._request.target, _LOST)
+        if not self._chunked:
+            return out
+        return (b"%x\r\n%b\r\n" % (len(out), out) if out else b"") + b"0\r\n\r\n"
+
+    def usage(self) -> AnswerUsage | None:
+        """What it has said, once it is complete."""
+        if self._events is not None:
+            return self._events.usage()
+        return None if self._json is None else self._json.finish()
+
+    def _head(self, headers: Sequence[tuple[bytes, bytes]], decision: bytes | None) -> bytes:
+        return answer_head(
+            self.status,
+            self._reason,
+            headers,
+            decision=decision,
+            sized=self._sized,
+            chunked=self._chunked,
+            close=not self.keep,
+        )
+
+
+def _plain_kind(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+    """The content type; empty where there is a coding around it."""
+    kind = b""
+    for name, value in headers:
+        length = len(name)
+        if length == 12 and name.lower() == b"content-type":
+            kind = value.lower()
+        elif length == 16 and name.lower() == b"content-encoding" and value.lower() != b"identity":
+            return b""
+    return kind
+
+
+def _is_comment(data: bytes) -> bool:
+    return data.startswith(b":") and b"data:" not in data
