@@ -385,6 +385,26 @@ def test_a_real_engines_events_predict_what_it_reports() -> None:
                 held.check()
 
 
+def test_sglangs_own_encoding_is_followed() -> None:
+    """Batches encoded by SGLang's classes: a chain, a tenant's, a move to the host."""
+    recorded = json.loads((Path(__file__).parent / "data/sglang_events.json").read_text())
+    batches = [decode_batch(base64.b64decode(payload)) for payload in recorded["batches"]]
+    packed = [token.to_bytes(4, "little") for token in range(32)]
+    units = [b"".join(packed[:16]), b"".join(packed[16:])]
+    plain: list[int] = []
+    extend_keys(plain, root_key(None, None), units)
+    salted: list[int] = []
+    extend_keys(salted, root_key("sql", "t"), units)
+    held = Holdings(most_blocks=100)
+    held.apply(batches[0])
+    held.check()
+    assert (batches[0].rank, batches[0].unknown) == (1, {})
+    assert held.held(Keys(plain, 16, exact=True)) == Held(0, 1)
+    assert held.held(Keys(salted, 16, exact=True)) == Held(2, 2)
+    held.apply(batches[1])
+    assert len(held) == 0
+
+
 class Twin:
     """Every block by its path, with the tiers it is in and how often."""
 

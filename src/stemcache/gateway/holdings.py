@@ -12,8 +12,9 @@ block (the digest of an image) is appended to the block's tokens, so that such a
 behind it match no request that has the tokens alone.
 
 Of a hybrid model's groups of layers the first that attends to everything is followed, and the
-others are left out. An engine that sends no salts (vLLM before its `extra_keys`) is believed to
-hold for everybody what it holds for one tenant: a wrong guess, never a wrong answer.
+others are left out. An engine that does not say what else a prompt depends on (vLLM before
+`extra_keys`, SGLang of a request's `extra_key`) is believed to hold for everybody what it holds for
+one: a wrong guess, never a wrong answer.
 """
 
 from collections import Counter
