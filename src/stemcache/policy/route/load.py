@@ -132,6 +132,7 @@ class Load:
         """The first token came. Again, or after the end, it is passed over."""
         if sent.ended or sent.first_s is not None:
             return
+        self._pass(now_s)
         sent.first_s = now_s
         self._computed(sent, now_s)
 

@@ -35,10 +35,12 @@ ASSUMED: Final = Rates(base_s=0.05, prefill_s=1e-4, busy_s=0.005)
 _UNIT = 1e-3  # tokens are counted in thousands, so that the sums are of like size
 _SIZES = 24
 _SIZE_REQUESTS = 64.0
-_RIDGE = 0.02
+_RIDGE = 0.02  # of what is known, and less the more that is
 _CLIP = 5.0
 _SURE = 8.0  # requests from which an observation can be told from an outlier
 _BUSY_SHARE = 0.05  # of the mean TTFT, per other request, while that cannot be told
+_MOST_S = 1e6  # what takes longer is a mistake of somebody's clock
+_MOST = 1e9
 _SWEEPS = 6
 _SOLVE_EVERY = 4  # observations, once there are many
 _ROWS = ((0, 1, 2, 3), (1, 4, 5, 6), (2, 5, 7, 8), (3, 6, 8, 9))
@@ -146,10 +148,11 @@ class FleetRates:
         # Towards what is likely, in directions of which the traffic says nothing.
         likely = (0.5 * mean, prefill, x[1], _BUSY_SHARE * mean)
         least = (0.0, weight * 1e-6, weight * 1e-6, weight)
+        lean = _RIDGE / (1.0 + self._count / _SIZE_REQUESTS)
         for _ in range(_SWEEPS):
             for at in (1, 2, 3, 0):
                 row = m[at]
-                ridge = _RIDGE * max(row[at], least[at])
+                ridge = lean * max(row[at], least[at])
                 rest = row[0] * x[0] + row[1] * x[1] + row[2] * x[2] + row[3] * x[3]
                 rest -= row[at] * x[at]
                 scale = row[at] + ridge
@@ -214,9 +217,11 @@ class SeatRates:
         `tokens`: computed for it; `ahead`: that were still to be computed when it was sent;
         `others`: in flight then. Figures that make no sense are passed over. About 10 µs.
         """
-        if not (isfinite(ttft_s) and ttft_s > 0.0 and isfinite(tokens + ahead + others)):
+        if not (0.0 < ttft_s <= _MOST_S and isfinite(tokens + ahead + others)):
             return
-        features = 1.0, max(0.0, tokens) * _UNIT, max(0.0, ahead) * _UNIT, max(0.0, others)
+        thousands = min(max(0.0, tokens) * _UNIT, _MOST)
+        queued = min(max(0.0, ahead) * _UNIT, _MOST)
+        features = 1.0, thousands, queued, min(max(0.0, others), _MOST)
         fleet = self._fleet
         expected = sum(a * b for a, b in zip(fleet.coefficients(), features, strict=True))
         if fleet.requests >= _SURE and expected > 0.0:
@@ -236,7 +241,7 @@ class SeatRates:
 
     def observe_decode(self, seconds: float, *, output_tokens: int) -> None:
         """So long from the first token of a stream to its last."""
-        if not (isfinite(seconds) and seconds > 0.0 and output_tokens > 1):
+        if not (0.0 < seconds <= _MOST_S and output_tokens > 1):
             return
         per_token_s = seconds / (output_tokens - 1)
         pace = 0.05 if self._decode_s else 1.0

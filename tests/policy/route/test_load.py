@@ -1,0 +1,152 @@
+"""One seat's load: what is in flight, what waits, and what the rates learn of it."""
+
+import pytest
+
+from stemcache.policy.route.contract import View
+from stemcache.policy.route.load import Load
+from stemcache.policy.route.rates import FleetRates
+
+
+def look(load: Load, *, now_s: float, gateways: int = 1) -> View:
+    """The seat as a policy would see it."""
+    return load.view("a", cached_tokens=0, slow_tokens=0, now_s=now_s, gateways=gateways)
+
+
+def test_a_request_is_in_flight_until_done_and_waits_until_its_first_token() -> None:
+    """Two counts that end at different times."""
+    load = Load()
+    sent = load.sent(1000, 400, now_s=0.0)
+    assert (load.in_flight, load.waiting_tokens) == (1, 400)
+
+    load.first(sent, now_s=0.1)
+    assert (load.in_flight, load.waiting_tokens) == (1, 0)
+
+    load.done(sent, now_s=0.2, streamed=True, computed_tokens=400, output_tokens=5)
+    assert (load.in_flight, load.waiting_tokens) == (0, 0)
+
+
+def test_ends_are_counted_once() -> None:
+    """A gateway may report an end, a loss and a first token in any order."""
+    load = Load()
+    sent = load.sent(1000, 400, now_s=0.0)
+    for _ in range(3):
+        load.done(sent, now_s=0.2, streamed=False, computed_tokens=None, output_tokens=None)
+        load.lost(sent, now_s=0.2)
+        load.first(sent, now_s=0.2)
+
+    assert (load.in_flight, load.waiting_tokens) == (0, 0)
+
+
+def test_a_lost_request_frees_its_place_and_teaches_nothing() -> None:
+    """What was refused says nothing of how long a prefill takes."""
+    fleet = FleetRates()
+    load = Load(fleet)
+    load.lost(load.sent(1000, 400, now_s=0.0), now_s=9.0)
+
+    assert (load.in_flight, load.waiting_tokens, fleet.requests) == (0, 0, 0.0)
+
+
+def test_only_streams_teach_rates() -> None:
+    """The end of an answer that does not stream says when it was complete, not when it began."""
+    fleet = FleetRates()
+    load = Load(fleet)
+    plain = load.sent(1000, 400, now_s=0.0, streams=False)
+    load.done(plain, now_s=5.0, streamed=False, computed_tokens=400, output_tokens=99)
+    assert fleet.requests == 0.0
+
+    stream = load.sent(1000, 400, now_s=6.0)
+    load.first(stream, now_s=6.1)
+    load.done(stream, now_s=7.0, streamed=True, computed_tokens=400, output_tokens=11)
+    assert fleet.requests == 1.0
+    assert fleet.decode_s == pytest.approx(0.09)
+
+
+def test_a_prompt_that_does_not_stream_leaves_the_queue_when_it_should_have_been_computed() -> None:
+    """Its first token is not seen; at the rate assumed, 10,000 tokens take a second."""
+    load = Load()
+    load.sent(10_000, 10_000, now_s=0.0, streams=False)
+
+    assert look(load, now_s=0.0).waiting_tokens == 10_000
+    assert look(load, now_s=0.5).waiting_tokens == 5_000
+    assert look(load, now_s=1.5).waiting_tokens == 0
+    assert look(load, now_s=1.5).in_flight == 1
+
+
+def test_the_prompt_that_is_being_computed_counts_for_what_is_left_of_it() -> None:
+    """Never for nothing while its first token has not come, and others wait in full."""
+    load = Load()
+    load.sent(10_000, 10_000, now_s=0.0)
+    load.sent(2_000, 2_000, now_s=0.1)
+
+    assert look(load, now_s=0.5).waiting_tokens == 7_000
+    assert look(load, now_s=60.0).waiting_tokens == 3_000
+
+
+def test_reported_tokens_correct_what_was_predicted() -> None:
+    """Fresh tokens are those that were computed, not those that were expected to be."""
+    load = Load()
+    sent = load.sent(1000, 400, now_s=0.0)
+    assert look(load, now_s=0.0).fresh_tokens == 400
+
+    load.done(sent, now_s=0.0, streamed=False, computed_tokens=1000, output_tokens=None)
+    assert look(load, now_s=0.0).fresh_tokens == 1000
+
+
+def test_unknown_tokens_are_not_none_computed() -> None:
+    """A missing report leaves the prediction as it is."""
+    load = Load()
+    sent = load.sent(1000, 400, now_s=0.0)
+    load.done(sent, now_s=0.0, streamed=False, computed_tokens=None, output_tokens=None)
+
+    assert look(load, now_s=0.0).fresh_tokens == 400
+
+
+def test_work_fades_and_fresh_tokens_fade_more_slowly() -> None:
+    """A minute later a third of the work counts, and nine tenths of the tokens."""
+    load = Load()
+    load.lost(load.sent(1000, 1000, now_s=0.0), now_s=0.0)
+    now, later = look(load, now_s=0.0), look(load, now_s=60.0)
+
+    assert now.recent_s == pytest.approx(0.05 + 0.1)
+    assert later.recent_s == pytest.approx(0.15 * 0.3679, rel=1e-3)
+    assert later.fresh_tokens == pytest.approx(1000 * 0.9048, rel=1e-3)
+
+
+def test_utilization_is_the_share_of_time_with_prompts_to_compute() -> None:
+    """Over some ten seconds."""
+    load = Load()
+    sent = load.sent(100, 100, now_s=0.0)
+    load.first(sent, now_s=100.0)
+    assert look(load, now_s=100.0).utilization == pytest.approx(1.0, abs=1e-3)
+    assert look(load, now_s=110.0).utilization == pytest.approx(0.3679, abs=1e-3)
+
+
+def test_loads_are_taken_times_the_gateways() -> None:
+    """Each sees its part of them."""
+    load = Load()
+    load.sent(1000, 400, now_s=0.0)
+    view = look(load, now_s=0.0, gateways=3)
+
+    assert (view.in_flight, view.waiting_tokens, view.fresh_tokens) == (3, 1200, 1200.0)
+
+
+def test_figures_that_make_no_sense_do_no_harm() -> None:
+    """Negative tokens, more computed than asked, a clock that goes back."""
+    load = Load()
+    sent = load.sent(-5, 10**30, now_s=10.0)
+    load.first(sent, now_s=5.0)
+    load.done(sent, now_s=1.0, streamed=True, computed_tokens=-7, output_tokens=-1)
+    view = look(load, now_s=0.0)
+
+    assert (view.in_flight, view.waiting_tokens) == (0, 0)
+    assert view.recent_s >= 0.0
+    assert view.fresh_tokens >= 0.0
+
+
+def test_what_a_restarted_replica_held_presses_its_cache_no_more() -> None:
+    """It is empty, and new prompts may come to it first."""
+    load = Load()
+    load.sent(1000, 1000, now_s=0.0)
+    load.restarted()
+
+    assert look(load, now_s=0.0).fresh_tokens == 0.0
