@@ -18,9 +18,11 @@ from typing import Any
 
 from benchmarks.machine import machine
 from stemcache.lab.fleet.answer import fleet_as_json
+from stemcache.lab.fleet.job import Job, jobs
 from stemcache.lab.fleet.setup import Agreement, FleetSetup, Knowledge
-from stemcache.lab.fleet.simulate import simulate_fleet
+from stemcache.lab.fleet.simulate import FleetSimulation, play_fleet, simulate_fleet
 from stemcache.lab.question import Capacity, Question
+from stemcache.lab.visit import visits
 from stemcache.policy import route
 from stemcache.trace.multiplex import Mix, multiplex
 from stemcache.trace.open import open_trace
@@ -87,16 +89,25 @@ def requests(traces: Path, load: str, seed: int) -> list[TraceRequest]:
 def measured(case: Case, traces: Path, repeats: int) -> dict[str, list[Row]]:
     """Rows of each routing, one a repeat; the large cache and the ideal among them."""
     rows: dict[str, list[Row]] = {}
-    held: list[TraceRequest] = []
+    reading = Question(regroup=8 if case.load == "sessions" else 1)
+    made: FleetSimulation | None = None
+    ready: Sequence[Job] = ()
     for seed in range(repeats):
-        if not held or case.load == "sessions":
+        setup = replace(case.setup, seed=seed)
+        if made is None or case.load == "sessions":
             held = requests(traces, case.load, seed)
-        routings = case.setup.routings
-        if seed and case.load == "conversation":
-            routings = tuple(name for name in routings if name not in FIXED)
-        setup = replace(case.setup, seed=seed, routings=routings)
-        reading = Question(regroup=8 if case.load == "sessions" else 1)
-        told = fleet_as_json(simulate_fleet(held, setup, reading), trace=case.load, unit="tokens")
+            made = simulate_fleet(held, setup, reading)
+            ready = jobs(visits(held, regroup=reading.regroup))
+        else:  # the same trace: what draws is all that is repeated
+            made = replace(
+                made,
+                outcomes=tuple(
+                    play_fleet(ready, setup, name, capacity_blocks=made.capacity_blocks)
+                    for name in setup.routings
+                    if name not in FIXED
+                ),
+            )
+        told = fleet_as_json(made, trace=case.load, unit="tokens")
         for name in ("ideal", "one_cache"):
             rows.setdefault(name, []).append(told[name])
         for row in told["results"]:
@@ -138,7 +149,7 @@ def main() -> None:
     )
     parser.add_argument("--traces", type=Path, required=True)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--only", default="", help="cases whose name begins so; the rest stays")
+    parser.add_argument("--only", default="", help="this case; the others stay")
     parser.add_argument("--routing", default="", help="with --only: renew these rows alone")
     parser.add_argument("--output", type=Path, default=RESULTS)
     asked = parser.parse_args()
@@ -149,7 +160,7 @@ def main() -> None:
     renewed: set[str] = set()
     for each in cases():
         case = each
-        if not case.name.startswith(asked.only):
+        if asked.only not in {"", case.name}:
             continue
         if alone:
             routings = tuple(name for name in case.setup.routings if name in alone)
