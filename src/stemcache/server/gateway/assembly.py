@@ -9,6 +9,7 @@ file, SIGHUP ──┤   Discovery  ──┼─► replicas ─► Router ◄�
 """
 
 import ssl
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
@@ -42,20 +43,24 @@ _WARNINGS = frozenset(
 
 
 class _TimedRouter(Router):
-    """Tells how long streams waited for their first byte."""
+    """Tells how long streams waited for their first byte, and counts answers that began."""
 
     def __init__(
         self, settings: GatewaySettings, *, rng: Random, on_notice: Callable[[Notice], None]
     ) -> None:
         super().__init__(settings, rng=rng, on_notice=on_notice)
         self.on_first: Callable[[str, float], None] = lambda _seat, _seconds: None
+        self.begun: Counter[str] = Counter()
+        """By name of the replica."""
 
     def first(self, flight: Flight, *, now_s: float) -> None:
-        """As the router's; some 0.5 µs more for a stream."""
+        """As the router's; some 0.5 µs more."""
         begins = flight.first_s is None and not flight.landed
         super().first(flight, now_s=now_s)
-        if begins and flight.prompt.stream:
-            self.on_first(flight.decision.name, now_s - flight.sent_s)
+        if begins:
+            self.begun[flight.decision.replica.name] += 1
+            if flight.prompt.stream:
+                self.on_first(flight.decision.name, now_s - flight.sent_s)
 
 
 class Assembly:
@@ -79,7 +84,12 @@ class Assembly:
         self._tokenizing = tokenizing
         self._reader = self._make_reader(settings)
         self.health = Health(
-            self.router, answers=self._answers, tls=tls, clock=clock, rng=rng, logger=logger
+            self.router,
+            answers=self.router.begun.__getitem__,
+            tls=tls,
+            clock=clock,
+            rng=rng,
+            logger=logger,
         )
         self.local = LocalFleet(
             configuration.local, clock=clock, logger=logger, on_restart=self._on_local_restart
@@ -203,17 +213,13 @@ class Assembly:
             adapters=self.router.adapter_of,
         )
 
-    def _answers(self, name: str) -> int:
-        for member in self.router.members:
-            if member.spec.name == name:
-                return sum(seat.outcomes["done"] for seat in member.seats)
-        return 0
-
     def _on_notice(self, notice: Notice) -> None:
         say = self._logger.warning if notice.kind in _WARNINGS else self._logger.info
         detail = {"detail": notice.detail} if notice.detail else {}
         say(notice.kind.value, replica=notice.seat, **detail)
         self.metrics.noticed(notice)
+        if notice.kind is NoticeKind.LEFT:
+            del self.router.begun[notice.seat]  # no error where it is not there
         if notice.kind is NoticeKind.BREAKER_OPEN:
             self.health.poke(notice.seat)
         elif notice.kind is NoticeKind.RESTARTED:

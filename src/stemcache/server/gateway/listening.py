@@ -1,12 +1,16 @@
 """The address that a gateway listens on, taken before anything slow begins."""
 
+import resource
 import socket
+from contextlib import suppress
 
 from stemcache.errors import UsageError
 
-__all__ = ["bind", "url_of"]
+__all__ = ["allow_files", "bind", "url_of"]
 
 _BACKLOG = 4096
+_FILES = 65_536
+"""Where nothing says how many there may be."""
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -31,6 +35,20 @@ def bind(host: str, port: int) -> socket.socket:
             "choose another, or 0 for any free port"
         ) from None
     return sock
+
+
+def allow_files() -> int:
+    """Let this process have as many open files as it may; how many that is.
+
+    Two for each request: the usual 1,024 are 500 streams.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft in (hard, resource.RLIM_INFINITY):
+        return soft
+    most = hard if hard != resource.RLIM_INFINITY else max(soft, _FILES)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 def url_of(sock: socket.socket, *, tls: bool) -> str:
