@@ -5,7 +5,8 @@
 
 A repeat reads a conversation of 200 messages once, then its next twenty turns, of two messages
 more each; a turn's figure is the CPU time of the whole process. Each repeat has a conversation and
-a reader of its own. `stages` are the steps of one read apart, so their sum is a little above it.
+a reader of its own. `stages` are the steps of one read apart, so their sum is a little above it. What else runs on the
+machine makes the same work take longer: `count_to_a_million_ms` is for comparing machines and days.
 """
 
 import argparse
@@ -119,6 +120,13 @@ def _stages(model: Path, messages: int, turns: int, seed: int) -> dict[str, Any]
     return {name: _summary(values[1:]) for name, values in found.items()}
 
 
+def _count() -> int:
+    total = 0
+    for i in range(1_000_000):
+        total += i
+    return total
+
+
 def main() -> None:
     """Measure, print, and write the results file."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -143,6 +151,7 @@ def main() -> None:
     results = {
         "machine": machine(),
         "load_average": round(os.getloadavg()[0], 1),
+        "count_to_a_million_ms": _summary([_cpu_ms(_count)[0] for _ in range(9)]),
         "model": given.model.name,
         "block_size": BLOCK_SIZE,
         "messages": given.messages,
