@@ -67,7 +67,7 @@ def test_every_metric_is_in_the_table_with_its_labels() -> None:
     router = Router(GatewaySettings(replicas=specs), rng=Random(1))
     router.configure(router.settings, specs)
     gauges: Any = {
-        f"stemcache_route_{name}": ("x.", lambda: 0.0)
+        name: ("x.", lambda: 0.0)
         for name in (
             "client_connections",
             "replica_connections",
@@ -86,8 +86,10 @@ def test_every_metric_is_in_the_table_with_its_labels() -> None:
 def test_the_gauges_of_the_whole_gateway_are_in_the_table() -> None:
     """By the names that they are given."""
     text = (ROOT / "src/stemcache/server/gateway/assembly.py").read_text(encoding="utf-8")
-    for name in re.findall(r'"(stemcache_route_\w+)": \(', text):
-        assert f"`{name}`" in OWN
+    names = re.findall(r'^            "(\w+)": \(\n', text, re.MULTILINE)
+    assert len(names) == 4
+    for name in names:
+        assert f"`stemcache_route_{name}`" in OWN
 
 
 def test_every_page_is_in_the_table() -> None:

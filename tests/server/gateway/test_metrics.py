@@ -36,7 +36,7 @@ class Bench:
             self.router,
             self.counters,
             clock=self.clock,
-            gauges={"stemcache_route_open": ("Open.", lambda: self.open)},
+            gauges={"open": ("Open.", lambda: self.open)},
         )
 
     def send(self, *, cached: int | None = 0, fails: str | None = None) -> str:
@@ -174,6 +174,14 @@ def test_series_of_replicas_that_left_end() -> None:
     bench.metrics.noticed(Notice(NoticeKind.LEFT, "b"))
     seats: list[Any] = [key[1] for key in bench.read() if key[0].endswith("seconds_count")]
     assert seats == ["a"]
+
+
+def test_odd_names_are_quoted() -> None:
+    """A name from a file may hold what ends a label."""
+    bench = Bench()
+    name = 'a"b\\c'
+    bench.router.configure(bench.router.settings, [ReplicaSpec(name=name, url="http://a:1")])
+    assert bench.read()["stemcache_route_replica_up", name] == 1
 
 
 def test_every_family_has_words() -> None:

@@ -232,19 +232,19 @@ class Assembly:
     def _gauges(self) -> dict[str, tuple[str, Callable[[], float]]]:
         gateway = self.gateway
         return {
-            "stemcache_route_client_connections": (
+            "client_connections": (
                 "Connections of clients that are open.",
                 lambda: len(gateway.open),
             ),
-            "stemcache_route_replica_connections": (
+            "replica_connections": (
                 "Connections to replicas that are open, idle ones included.",
                 lambda: gateway.pool.open,
             ),
-            "stemcache_route_buffered_bytes": (
+            "buffered_bytes": (
                 "Bodies that are kept for routing and retries.",
                 lambda: gateway.buffered_bytes,
             ),
-            "stemcache_route_redis_connected": (
+            "redis_connected": (
                 "1 where other gateways are heard through Redis.",
                 lambda: float(self.share is not None and self.share.connected),
             ),
