@@ -15,7 +15,7 @@ PLENTY = 1 << 30
 
 def guess_of(*capacities: int | None, most_bytes: int = PLENTY) -> Guess:
     """One with a seat for each capacity."""
-    guess = Guess(most_bytes=most_bytes)
+    guess = Guess(most_bytes=most_bytes * 5 // 4)  # a fifth is for the allocator
     for seat, capacity in enumerate(capacities):
         guess.join(seat, capacity_units=capacity)
     return guess

@@ -56,11 +56,12 @@ class Guess:
     """What each seat holds, bounded in bytes over all of them. **Not** thread-safe."""
 
     def __init__(self, *, most_bytes: int) -> None:
-        """`most_bytes`: not exceeded after a call; within one by no more than its own keys.
+        """`most_bytes`: of the process's memory. A fifth is left for what the allocator wastes.
 
+        Not exceeded after a call; within one by no more than a few times its own keys.
         A seat takes 30 kB of it before it holds anything.
         """
-        self._most_bytes = most_bytes
+        self._most_bytes = most_bytes * 4 // 5
         self._tree = Tree()
         self._seat_bytes = 0
         """What seats take beside the tree."""
