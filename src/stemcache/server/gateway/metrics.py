@@ -230,9 +230,7 @@ class Metrics:
             "Tokens that a seat's cache is believed to hold.",
             (
                 (
-                    _label(
-                        "seat", seat.name, "source", _source(trusted=mirror.follows(seat.number))
-                    ),
+                    _label("seat", seat.name, "source", sources[mirror.follows(seat.number)]),
                     mirror.held_tokens(seat.number),
                 )
                 for seat in seats
