@@ -1,0 +1,133 @@
+"""From a client's bytes to requests, without a socket."""
+
+from random import Random
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from stemcache.gateway.settings import GatewaySettings, Limits
+from stemcache.server.gateway.gateway import Gateway
+from stemcache.server.gateway.request import Request
+from stemcache.server.gateway.request_parser import RequestParser
+
+POST = b"POST /v1/x HTTP/1.1\r\nHost: h\r\ncontent-length: 3\r\n\r\nabc"
+
+
+class Heard:
+    """A listener that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.log: list[Any] = []
+        self.requests: list[Request] = []
+
+    def head_begun(self) -> None:
+        self.log.append("head")
+
+    def body_grown(self, request: Request, *, begun: bool) -> None:
+        self.log.append(("begun" if begun else "grown", request.held_bytes))
+
+    def complete(self, request: Request) -> None:
+        self.log.append("complete" if request.refusal is None else request.refusal.code)
+        self.requests.append(request)
+
+
+def parser(**limits: int) -> tuple[RequestParser, Heard, Any]:
+    """With what it needs of a gateway."""
+    settings = GatewaySettings(limits=Limits(**limits))
+
+    def release(request: Request) -> None:
+        gateway.buffered_bytes -= request.held_bytes
+        request.held_bytes = 0
+
+    gateway = SimpleNamespace(settings=settings, buffered_bytes=0, release=release)
+    heard = Heard()
+    return RequestParser(cast(Gateway, gateway), heard), heard, gateway
+
+
+def test_a_request_is_told_step_by_step() -> None:
+    """Its bytes count until they are released."""
+    it, heard, gateway = parser()
+    it.feed(POST[:-2])
+    assert heard.log == ["head", ("begun", 0), ("grown", 1)]
+    assert [it.begun, it.body_begun, it.in_head] == [True, True, False]
+    it.feed(POST[-2:])
+    assert heard.log[3:] == [("grown", 3), "complete"]
+    (request,) = heard.requests
+    assert (request.method, request.target, request.body) == (b"POST", b"/v1/x", b"abc")
+    assert request.headers == [(b"Host", b"h"), (b"content-length", b"3")]
+    assert request.fields == {b"host": b"h", b"content-length": b"3"}
+    assert (request.keep_alive, request.old, request.expects) == (True, False, False)
+    assert gateway.buffered_bytes == 3
+    assert [it.begun, it.stopped] == [False, False]
+
+
+def test_nothing_depends_on_how_bytes_are_cut() -> None:
+    """For a row of requests of all kinds, one of them with an offer."""
+    rng = Random(3)
+    data = (
+        POST
+        + b"GET /a HTTP/1.1\r\nhost: h\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n"
+        + POST.replace(b"content-length: 3\r\n\r\nabc", b"")
+        + b"transfer-encoding: chunked\r\n\r\n2\r\nab\r\n1;x=y\r\nc\r\n0\r\nt: 1\r\n\r\n"
+        + b"GET /b HTTP/1.0\r\n\r\n"
+    )
+    wanted = [(b"POST", b"abc"), (b"GET", b""), (b"POST", b"abc"), (b"GET", b"")]
+    for _ in range(200):
+        it, heard, _ = parser()
+        start = 0
+        while start < len(data):
+            step = rng.randrange(1, 60)
+            it.feed(data[start : start + step])
+            start += step
+        assert [(one.method, one.body) for one in heard.requests] == wanted
+        assert heard.requests[-1].old
+        assert not heard.requests[-1].keep_alive
+
+
+@pytest.mark.parametrize(
+    ("data", "limits", "code"),
+    [
+        (b"GET / HTTP/1.1\r\nhost: h\r\na: " + b"b" * 200, {"head_bytes": 100}, "head_too_large"),
+        (b"GET /" + b"a" * 200 + b" HTTP/1.1\r\n\r\n", {"head_bytes": 100}, "head_too_large"),
+        (POST, {"body_bytes": 2}, "body_too_large"),
+        (POST, {"buffered_bytes": 2}, "too_many_bytes"),
+        (b"x\r\n\r\n", {}, "bad_request_syntax"),
+        (POST.replace(b"Host", b"Hose"), {}, "bad_request_head"),
+    ],
+)
+def test_a_refusal_is_the_last(data: bytes, limits: dict[str, int], code: str) -> None:
+    """Nothing is kept, and nothing behind it is read."""
+    it, heard, gateway = parser(**limits)
+    it.feed(data)
+    it.feed(POST)
+    assert heard.log[-1] == code
+    assert len(heard.requests) == 1
+    assert it.stopped
+    assert gateway.buffered_bytes == 0
+
+
+def test_a_request_of_which_more_was_read_at_once_is_within_the_bounds() -> None:
+    """The bound is the head's, not that of what one read brings."""
+    it, heard, _ = parser(head_bytes=100)
+    it.feed(POST + POST + POST)
+    assert heard.log.count("complete") == 3
+
+
+def test_stopping_lets_go_of_what_was_read_in_part() -> None:
+    """And of its bytes."""
+    it, heard, gateway = parser()
+    it.feed(POST[:-1])
+    assert gateway.buffered_bytes == 2
+    it.stop()
+    assert gateway.buffered_bytes == 0
+    it.feed(b"c")
+    assert heard.requests == []
+
+
+def test_who_refuses_first_is_heard() -> None:
+    """Once."""
+    it, heard, _ = parser()
+    it.refuse(408, "late", "request_timeout")
+    it.refuse(400, "bad", "bad")
+    assert heard.log == ["request_timeout"]
