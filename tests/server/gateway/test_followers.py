@@ -246,6 +246,26 @@ def test_events_that_cannot_be_followed_are_told_and_guessed_instead() -> None:
     running(work, ONE)
 
 
+def test_events_that_cannot_even_be_asked_for_are_told() -> None:
+    """And the others are followed."""
+
+    async def work(bench: Bench) -> None:
+        made = bench._subscribe
+
+        def refuse(spec: ReplicaSpec, *arguments: Any, **callbacks: Any) -> Fake:
+            if spec.name == "a":
+                raise UsageError("pyzmq is not installed")
+            return made(spec, *arguments, **callbacks)
+
+        bench.followers._subscribe = refuse
+        bench.configure(ONE, TWO)
+        bench.followers.resync("a")
+        assert bench.said.lines[0]["error"] == "pyzmq is not installed"
+        assert [fake.spec.name for fake in bench.made] == ["b", "b"]
+
+    running(work)
+
+
 def test_a_mistake_of_ours_in_following_is_logged() -> None:
     """With where it was."""
 

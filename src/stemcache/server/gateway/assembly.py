@@ -25,6 +25,7 @@ from stemcache.gateway.replica import ReplicaSpec
 from stemcache.gateway.router import Flight, Router
 from stemcache.gateway.settings import Agree, GatewaySettings
 from stemcache.server.gateway.discovery import Discovery, Source
+from stemcache.server.gateway.events import seat_endpoint
 from stemcache.server.gateway.followers import Followers
 from stemcache.server.gateway.gateway import Gateway
 from stemcache.server.gateway.health import Health
@@ -33,6 +34,7 @@ from stemcache.server.gateway.metrics import Metrics
 from stemcache.server.gateway.pages import Pages
 from stemcache.server.gateway.pool import Pool
 from stemcache.server.gateway.share import RedisShare
+from stemcache.server.gateway.zmq_socket import load_zmq
 from stemcache.text.memo import PromptTokenizer
 
 __all__ = ["Assembly", "check_events"]
@@ -252,7 +254,12 @@ class Assembly:
 
 
 def check_events(settings: GatewaySettings, sources: tuple[Source, ...]) -> None:
-    """Raise UsageError where there are KV events and no tokenizer to match them with."""
+    """Raise UsageError where KV events cannot be followed, or not matched without a tokenizer."""
+    for spec in settings.replicas:
+        if spec.events is not None and settings.tokenizer is not None:
+            load_zmq(spec)
+            for endpoint in filter(None, (spec.events, spec.replay)):
+                seat_endpoint(endpoint, spec.ranks - 1)
     if settings.tokenizer is not None:
         return
     places = [f"replica {spec.name}" for spec in settings.replicas if spec.events is not None]

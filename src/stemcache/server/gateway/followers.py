@@ -122,7 +122,7 @@ class Followers:
         self._tasks: dict[int, asyncio.Task[None]] = {}
 
     def configure(self) -> None:
-        """Follow the router's seats as they are now. Raises UsageError where one cannot be."""
+        """Follow the router's seats as they are now. One that cannot be followed is told of."""
         wanted = {
             seat.number: (seat.name, member.spec, seat.rank or 0)
             for member in self._router.members
@@ -142,8 +142,8 @@ class Followers:
         Not while its own events are being told: they know better where they stand.
         """
         for seat, (known, _, _) in self._wanted.items():
-            follower = self._followers[seat]
-            if known == name and not follower.resetting:
+            follower = self._followers.get(seat)
+            if follower is not None and known == name and not follower.resetting:
                 # Not at once: the router may be in the middle of saying why.
                 asyncio.get_running_loop().call_soon(self._again, seat, follower)
 
@@ -163,9 +163,13 @@ class Followers:
         name, spec, rank = self._wanted[seat]
         share = self._most_bytes // max(1, len(self._wanted)) // _BYTES_A_BLOCK
         holdings = Holdings(most_blocks=max(_FEWEST_BLOCKS, share))
-        follower = _Follower(
-            self._router, seat, holdings, spec=spec, rank=rank, subscribe=self._subscribe
-        )
+        try:
+            follower = _Follower(
+                self._router, seat, holdings, spec=spec, rank=rank, subscribe=self._subscribe
+            )
+        except UsageError as error:
+            self._refuse(name, error)
+            return
         self._followers[seat] = follower
         self._tasks[seat] = asyncio.get_running_loop().create_task(self._run(name, seat, follower))
 
@@ -178,8 +182,11 @@ class Followers:
         try:
             await follower.run()
         except UsageError as error:
-            self._logger.error("KV events cannot be followed", replica=name, error=str(error))  # noqa: TRY400  # the message is the user's
+            self._refuse(name, error)
         except Exception:
             self._logger.exception("following KV events has ended", replica=name)
         if self._followers.get(seat) is follower:
             self._router.follow(seat, None, complete=False)
+
+    def _refuse(self, name: str, error: UsageError) -> None:
+        self._logger.error("KV events cannot be followed", replica=name, error=str(error))

@@ -1,0 +1,289 @@
+"""The parts of a gateway together: replicas from everywhere, events, reloads."""
+
+import asyncio
+import json
+import ssl
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from stemcache.clock import MonotonicClock
+from stemcache.errors import UsageError
+from stemcache.gateway.deployment import (
+    Admin,
+    Configuration,
+    DnsSource,
+    Listen,
+    LocalReplicas,
+    Template,
+)
+from stemcache.gateway.replica import ReplicaSpec
+from stemcache.gateway.router import Router
+from stemcache.gateway.settings import Agree, ApiKey, GatewaySettings, HealthSettings
+from stemcache.server.gateway.assembly import Assembly, check_events
+from stemcache.server.gateway.discovery import Source
+from stemcache.text.memo import PromptTokenizer
+from tests.server.gateway.fakes import FakeReplica
+from tests.server.gateway.publisher import Publisher
+from tests.server.gateway.quiet import Said, paged, until
+from tests.text.small_models import model_directory
+
+HERE = [(b"host", b"127.0.0.1")]
+A = ReplicaSpec(name="a", url="http://127.0.0.1:1")
+B = ReplicaSpec(name="b", url="http://127.0.0.1:2")
+
+
+class Bench:
+    """An assembly, and what it says."""
+
+    def __init__(
+        self, configuration: Configuration, tokenizing: PromptTokenizer | None = None
+    ) -> None:
+        self.said = Said()
+        self.parts = Assembly(
+            configuration,
+            tokenizing=tokenizing,
+            tls=ssl.create_default_context(),
+            clock=MonotonicClock(),
+            rng=Random(1),
+            logger=self.said.logger,
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """Of the replicas."""
+        return [member.spec.name for member in self.parts.router.members]
+
+    def page(self, path: str, *, method: str = "GET", body: Any = None) -> Any:
+        """One of the gateway's own pages."""
+        data = b"" if body is None else json.dumps(body).encode()
+        page = self.parts.pages.answer(method, path, HERE, data)
+        assert page is not None
+        return json.loads(page.body)
+
+
+def running(
+    configuration: Configuration,
+    work: Callable[[Bench], Coroutine[Any, Any, None]],
+    tokenizing: PromptTokenizer | None = None,
+) -> Bench:
+    """Started, and closed in the end."""
+
+    async def main() -> Bench:
+        bench = Bench(configuration, tokenizing)
+        try:
+            await bench.parts.start()
+            await work(bench)
+        finally:
+            await bench.parts.close()
+        assert len(asyncio.all_tasks()) == 1, "nothing goes on"
+        return bench
+
+    return asyncio.run(main())
+
+
+def of(*replicas: ReplicaSpec, **fields: Any) -> Configuration:
+    """A configuration with these replicas."""
+    return Configuration(settings=GatewaySettings(replicas=replicas, **fields))
+
+
+def test_replicas_that_are_found_come_beside_those_that_are_written_down() -> None:
+    """One address is one replica, whatever it is called; who terminates is drained."""
+
+    async def work(bench: Bench) -> None:
+        parts = bench.parts
+        tell: list[Any] = []
+
+        class Hand:
+            async def run(self, told: Any) -> None:
+                tell.append(told)
+                await asyncio.Event().wait()
+
+        def by_hand(_source: Source) -> Hand:
+            return Hand()
+
+        parts.discovery._make = by_hand
+        parts.apply(replace(of(A), sources=(DnsSource(host="h", port=1),)))
+        await until(lambda: bool(tell))
+        found = ReplicaSpec(name="127.0.0.1:1", url=A.url)
+        tell[0]((found, B), frozenset({"b"}))
+        assert bench.names == ["a", "b"]
+        states = {one["name"]: one["state"] for one in bench.page("/v1/fleet")["replicas"]}
+        assert states["b"] == "draining"
+        tell[0]((B,), frozenset())
+        states = {one["name"]: one["state"] for one in bench.page("/v1/fleet")["replicas"]}
+        assert states["b"] != "draining"
+        tell[0]((), frozenset())
+        assert bench.names == ["a"]
+
+    running(of(A), work)
+
+
+def test_a_reload_changes_what_it_can_and_says_what_it_cannot() -> None:
+    """All at once."""
+
+    async def work(bench: Bench) -> None:
+        key = ApiKey(key="k", tenant="t")
+        changed = Configuration(
+            settings=GatewaySettings(
+                replicas=(B,),
+                policy="least-load",
+                api_keys=(key,),
+                session_headers=("x-mine",),
+                mirror_bytes=2**21,
+                tokenizer="t",
+                agree=Agree.HASH,
+                gateways=3,
+                health=HealthSettings(interval_s=77.0),
+            ),
+            listen=Listen(port=1),
+            admin=Admin(keys=("adm",)),
+            local=LocalReplicas(replicas=2),
+        )
+        bench.parts.apply(changed)
+        assert bench.names == ["b"]
+        settings = bench.parts.gateway.settings
+        assert (settings.policy, settings.gateways) == ("least-load", 3)
+        assert settings.api_keys == (key,)
+        assert (settings.tokenizer, settings.agree) == (None, Agree.ALONE)
+        assert bench.parts.gateway.reader.read(
+            "/v1/chat/completions", [(b"x-mine", b"s")], b"{}", tenant=None, salt=None
+        ).session
+        assert bench.page("/v1/fleet")["error"]["code"] == "invalid_api_key"
+        line = next(
+            line for line in bench.said.lines if line["event"].startswith("this needs a restart")
+        )
+        assert line["what"] == ["[listen]", "[local]", "[agree]", "tokenizer", "mirror_bytes"]
+        bench.said.lines.clear()
+        bench.parts.apply(replace(changed, admin=Admin()))
+        assert [line["event"] for line in bench.said.lines] == [
+            "this needs a restart to change; the rest is applied"
+        ]
+
+    running(of(A), work)
+
+
+def test_a_reload_that_cannot_be_changes_nothing() -> None:
+    """Events without a tokenizer, for one."""
+
+    async def work(bench: Bench) -> None:
+        with pytest.raises(UsageError, match="there is no --tokenizer"):
+            bench.parts.apply(of(replace(B, events="tcp://b:1")))
+        assert bench.names == ["a"]
+
+    running(of(A), work)
+
+
+def test_what_the_router_says_is_logged_and_counted() -> None:
+    """A replica that is down is a warning."""
+
+    async def work(bench: Bench) -> None:
+        await until(lambda: "down" in bench.said.events)
+        lines = {line["event"]: line for line in bench.said.lines}
+        assert lines["joined"]["level"] == "info"
+        assert lines["down"]["level"] == "warning"
+        assert lines["down"]["replica"] == "a"
+        page = bench.parts.pages.answer("GET", "/metrics", HERE, b"")
+        assert page is not None
+        assert b'stemcache_route_notices_total{kind="down"} 1' in page.body
+
+    running(of(replace(A, url="http://127.0.0.1:9")), work)
+
+
+def test_an_open_breaker_makes_a_check_happen() -> None:
+    """Whether it is down is seen at once, not at the end of the interval."""
+    fake: FakeReplica = paged({"/health": {}})
+
+    async def work(bench: Bench) -> None:
+        await fake.start()
+        spec = ReplicaSpec(name="a", url=f"http://127.0.0.1:{fake.port}")
+        settings = GatewaySettings(
+            replicas=(spec,), health=HealthSettings(interval_s=600, breaker_failures=1)
+        )
+        bench.parts.apply(Configuration(settings=settings))
+        await until(lambda: len([c for c in fake.calls if c.target == "/health"]) == 1)
+        await bench.parts.health.settled()
+        reader = bench.parts.gateway.reader
+        prompt = reader.read("/v1/completions", [], b'{"prompt": "x"}', tenant=None, salt=None)
+        router = bench.parts.router
+        decision = router.choose(prompt, now_s=1.0)
+        assert decision is not None
+        router.failed(router.sent(decision, prompt, now_s=1.0), "dropped", now_s=1.0, blame=True)
+        await until(lambda: len([c for c in fake.calls if c.target == "/health"]) == 2)
+        fake.stop()
+
+    running(of(), work)
+
+
+def batch(first: int, count: int) -> list[Any]:
+    """Blocks of 16 tokens each, one behind the other, as vLLM publishes them."""
+    event = {
+        "type": "BlockStored",
+        "block_hashes": list(range(first, first + count)),
+        "parent_block_hash": first - 1 if first else None,
+        "token_ids": list(range(16 * first, 16 * (first + count))),
+        "block_size": 16,
+        "lora_id": None,
+        "medium": "GPU",
+        "lora_name": None,
+    }
+    return [1.0, [event], None]
+
+
+def test_kv_events_are_followed_from_end_to_end(tmp_path: Path) -> None:
+    """What was published before, what comes, and again after a restart that was noticed here."""
+    directory = model_directory(tmp_path / "model")
+    body = {"model": "m", "prompt": list(range(96))}
+
+    async def work(bench: Bench) -> None:
+        publisher = Publisher()
+        publisher.publish(batch(0, 2))
+        events, replay = (f"tcp://127.0.0.1:{port}" for port in publisher.ports)
+        spec = replace(A, events=events, replay=replay)
+        settings = bench.parts.configuration.settings
+        bench.parts.apply(Configuration(settings=replace(settings, replicas=(spec, B))))
+
+        def decision() -> Any:
+            path = "/v1/route/explain?path=/v1/completions"
+            return bench.page(path, method="POST", body=body)["decision"]
+
+        def cached() -> tuple[str, int]:
+            found = decision()
+            return found["source"], found["predicted_cached_tokens"]
+
+        await until(lambda: cached() == ("events", 32))
+        assert decision()["replica"] == "a"
+        publisher.publish(batch(2, 3))
+        await until(lambda: cached() == ("events", 80))
+        bench.parts.router.restarted("a", "it looks like another", now_s=1.0)
+        await until(lambda: cached() == ("events", 80))
+        found = {one["name"]: one for one in bench.page("/v1/fleet")["replicas"]}
+        assert found["a"]["seats"][0]["mirror"]["event_blocks"] == 5
+        assert found["a"]["seats"][0]["mirror"]["source"] == "events"
+        await publisher.close()
+
+    configuration = of(A, B, tokenizer=str(directory))
+    with pytest.MonkeyPatch.context() as patch:
+        # Nobody listens at their addresses.
+        patch.setattr(Router, "checked", lambda *_arguments, **_fields: None)
+        running(configuration, work, PromptTokenizer(directory))
+
+
+def test_events_are_checked_before_anything_is_started() -> None:
+    """Endpoints of ranks among them."""
+    with_events = replace(A, events="tcp://a:5557")
+    check_events(GatewaySettings(replicas=(with_events,), tokenizer="t"), ())
+    check_events(GatewaySettings(replicas=(A,)), (DnsSource(host="h", port=1),))
+    for settings, sources in (
+        (GatewaySettings(replicas=(with_events,)), ()),
+        (GatewaySettings(), (DnsSource(host="h", port=1, template=Template(events_port=5)),)),
+    ):
+        with pytest.raises(UsageError, match="there is no --tokenizer; give the directory"):
+            check_events(settings, sources)
+    ranked = replace(A, events="ipc:///x", ranks=2)
+    with pytest.raises(UsageError, match="of several ranks"):
+        check_events(GatewaySettings(replicas=(ranked,), tokenizer="t"), ())
