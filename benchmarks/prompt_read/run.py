@@ -5,9 +5,9 @@
 
 A repeat reads a conversation of 200 messages once, then its next twenty turns, of two messages
 more each; a turn's figure is the CPU time of the whole process. Each repeat has a conversation and
-a reader of its own. `stages` are the steps of one read apart, so their sum is a little above it. What else runs on the
-machine makes the same work take longer: `count_to_a_million_ms` is for comparing machines and
-days, and `least` is nearest to an idle machine.
+a reader of its own. `stages` are the steps of one read apart, so their sum is a little above it.
+What else runs on the machine makes the same work take longer: `count_to_a_million_ms` is for
+comparing machines and days, and `least` is nearest to an idle machine.
 """
 
 import argparse
