@@ -1,7 +1,9 @@
 """Connections to replicas, kept and used again."""
 
 import asyncio
+import errno
 from collections.abc import Callable, Coroutine
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ import uvloop
 
 from stemcache.clock import ManualClock
 from stemcache.gateway.replica import ReplicaSpec
+from stemcache.server.gateway import pool as pool_module
 from stemcache.server.gateway.pool import CannotConnect, Line, Pool
 from stemcache.server.gateway.upstream import Upstream
 from tests.server.gateway.fakes import FakeReplica, chat
@@ -187,6 +190,36 @@ def test_a_name_that_nobody_has_is_refused(host: str) -> None:
         with pytest.raises(CannotConnect) as caught:
             await pool.line(spec).connect(5.0)
         assert caught.value.kind == "refused"
+
+    with_pool(body)
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (errno.EMFILE, "exhausted"),
+        (errno.EADDRNOTAVAIL, "exhausted"),
+        (errno.ENETUNREACH, "refused"),
+        (errno.ECONNREFUSED, "refused"),
+    ],
+)
+def test_what_is_wrong_here_is_told_from_what_is_wrong_there(
+    number: int, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A replica is not to be blamed for the first."""
+
+    async def create_connection(*_: object, **__: object) -> None:
+        raise OSError(number, "no more")
+
+    async def body(pool: Pool, fake: FakeReplica, clock: ManualClock) -> None:
+        del clock
+        loop = SimpleNamespace(create_connection=create_connection)
+        stand_in = SimpleNamespace(timeout=asyncio.timeout, get_running_loop=lambda: loop)
+        with monkeypatch.context() as patched:
+            patched.setattr(pool_module, "asyncio", stand_in)
+            with pytest.raises(CannotConnect, match="no more") as caught:
+                await pool.line(spec_of(fake)).connect(5.0)
+        assert caught.value.kind == kind
 
     with_pool(body)
 

@@ -1,12 +1,15 @@
 """What happens when a replica fails before the first byte of its answer."""
 
+import asyncio
 import json
 
 import pytest
 
+from stemcache.clock import ManualClock
 from stemcache.gateway.settings import GatewaySettings, Retries
+from stemcache.server.gateway.pool import CannotConnect, Line
 from tests.server.gateway.fakes import Call, Script, chat, json_answer, stream_head
-from tests.server.gateway.near import ends, near_gateway, spec_of
+from tests.server.gateway.near import ends, late, near_gateway, spec_of
 
 CHAT = "/v1/chat/completions"
 ASK = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
@@ -291,3 +294,54 @@ def test_an_answer_before_the_request_was_read_is_an_answer() -> None:
         client.post(CHAT, ASK)
         assert client.answer()[0].startswith(b"HTTP/1.1 200 ")
         assert near.fakes[0].connections == 2
+
+
+def test_want_of_files_here_is_no_replica_s_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client is told to come back, and no breaker opens."""
+
+    async def connect(line: Line, limit_s: float) -> None:
+        del line, limit_s
+        raise CannotConnect("exhausted", "Too many open files")
+
+    monkeypatch.setattr(Line, "connect", connect)
+    with near_gateway(chat, chat, settings=TURN) as near, near.connect() as client:
+        told = ends(near)
+        client.post(CHAT, ASK)
+        head, body = client.answer()
+    assert head.startswith(b"HTTP/1.1 502 ")
+    assert json.loads(body)["error"]["code"] == "replica_exhausted"
+    assert told == [("exhausted", False)] * 2
+
+
+def test_a_connection_that_is_never_made_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even where its own limit fails."""
+    made: list[Line] = []
+
+    async def connect(line: Line, limit_s: float) -> None:
+        made.append(line)
+        await asyncio.sleep(limit_s * 1000)
+
+    clock = ManualClock(5.0)
+    monkeypatch.setattr(Line, "connect", connect)
+    with near_gateway(chat, clock=clock) as near, near.connect() as client:
+        client.post(CHAT, ASK)
+        near.until(lambda: bool(made))
+        late(clock, near, 601.0)
+        assert client.answer()[0].startswith(b"HTTP/1.1 504 ")
+
+
+def test_a_mistake_in_what_is_learned_is_not_the_client_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gets its answer; the loop says what was raised."""
+    with near_gateway(chat) as near, near.connect() as client:
+
+        def done(*_: object, **__: object) -> None:
+            raise ZeroDivisionError
+
+        with monkeypatch.context() as patched:
+            patched.setattr(near.gateway.router, "done", done)
+            client.post(CHAT, ASK)
+            assert client.answer()[0].startswith(b"HTTP/1.1 200 ")
+        near.until(lambda: bool(near.errors))
+        assert isinstance(near.errors.pop()["exception"], ZeroDivisionError)
+        client.post(CHAT, ASK)
+        assert client.answer()[0].startswith(b"HTTP/1.1 200 ")

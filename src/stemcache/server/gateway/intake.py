@@ -11,6 +11,7 @@ from http import HTTPStatus
 
 from stemcache.gateway.edits import BodyEdit, client_salt, edit_body
 from stemcache.gateway.prompt import Prompt
+from stemcache.gateway.prompt_members import members
 from stemcache.gateway.tenants import Refused
 from stemcache.server.gateway.gateway import Gateway, Page
 from stemcache.server.gateway.paths import is_relayed
@@ -78,7 +79,10 @@ def take(request: Request, gateway: Gateway) -> Intake | Refusal | Page:
             message="the body has a Content-Encoding; send it as plain JSON",
             code="unsupported_content_encoding",
         )
-    own = client_salt(body) if b"_salt" in body or b"\\u" in body else None
+    # However it is spelled, the name of a salt has one of the two; most bodies need no second look.
+    salted = b"_salt" in body or b"\\u" in body
+    fields = members(body) if salted else None
+    own = None if fields is None else client_salt(body, fields=fields)
     salt = admission.effective_salt(own)
     prompt = gateway.reader.read(path, request.headers, body, tenant=admission.tenant, salt=salt)
     asks = (
@@ -89,10 +93,10 @@ def take(request: Request, gateway: Gateway) -> Intake | Refusal | Page:
     )
     edit = BodyEdit(
         salt=salt if admission.tenant is not None and prompt.api is not None else None,
-        drop_salt=admission.drop_client_salt,
+        drop_salt=admission.drop_client_salt and fields is not None,
         ask_usage=asks,
     )
-    return Intake(prompt, edit_body(body, edit), strip_usage=asks)
+    return Intake(prompt, edit_body(body, edit, fields=fields), strip_usage=asks)
 
 
 def _is_coded(request: Request) -> bool:

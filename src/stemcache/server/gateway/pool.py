@@ -7,6 +7,7 @@ Pool ── name ──► Line (one replica's address) ── idle: oldest … 
 """
 
 import asyncio
+import errno
 import ssl
 from typing import Protocol
 
@@ -19,12 +20,19 @@ __all__ = ["CannotConnect", "Line", "Pool"]
 
 _IDLE_S = 4.0
 """Servers on uvicorn, which most replicas are, close an idle connection after 5 s."""
+_EXHAUSTED = frozenset(
+    {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL}
+)
 _MOST_IDLE = 1024
 """Of one replica."""
 
 
 class CannotConnect(Exception):  # noqa: N818  # it says what happened
-    """No connection can be made. `kind` is refused or timeout; the text says why."""
+    """No connection can be made; the text says why.
+
+    `kind` is refused, timeout, or exhausted: the system gives this process no more sockets, which
+    is not the replica's fault.
+    """
 
     def __init__(self, kind: str, detail: str) -> None:
         super().__init__(detail)
@@ -88,7 +96,8 @@ class Line:
             raise CannotConnect("refused", f"TLS failed ({reason})") from None
         except (OSError, UnicodeError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            raise CannotConnect("refused", str(reason)) from None
+            kind = "exhausted" if getattr(error, "errno", None) in _EXHAUSTED else "refused"
+            raise CannotConnect(kind, str(reason)) from None
         finally:
             if not connected:
                 # What was given up may be connected all the same, a moment later.

@@ -119,12 +119,13 @@ class Relay:
 
     def late(self) -> None:
         """No progress until the deadline."""
-        if self._phase == _CONNECTING:
-            return  # that has a limit of its own
         if self._client.congested:
             self._stop("client-stalled")
             self._client.cut(reset=True)
             return
+        if self._connecting is not None:
+            self._connecting.cancel()
+            self._connecting = None
         if self._upstream is not None:
             self._upstream.abort()
         self.failed("timeout", "did not go on with its answer in time")
@@ -173,12 +174,12 @@ class Relay:
             self._phase = _ANSWERING
             self._body = b""
             self._gateway.release(self._request)
+        if out:
+            client.write(out)
         if not self._first_told and answer.has_content:
             self._first_told = True
             if self._flight is not None and answer.status < ERRORS:
                 self._gateway.router.first(self._flight, now_s=now_s)
-        if out:
-            client.write(out)
         if complete:
             self._complete(answer, now_s)
             return
@@ -219,6 +220,8 @@ class Relay:
 
     def _connect(self, line: Line) -> None:
         self._phase = _CONNECTING
+        gateway = self._gateway
+        self._client.deadline_s = gateway.clock.now() + gateway.settings.limits.first_byte_s
         self._connecting = asyncio.get_running_loop().create_task(self._connected(line))
 
     async def _connected(self, line: Line) -> None:
@@ -273,7 +276,7 @@ class Relay:
         decision = self._decision
         assert decision is not None, "a seat has failed"
         self._warn("attempt failed", decision, kind, detail)
-        self._fail_flight(kind, now_s, blame=True)
+        self._fail_flight(kind, now_s, blame=kind != "exhausted")
         if kind in {"refused", "timeout"}:
             # The process is not there: its other ranks are not either.
             self._exclude |= gateway.seats_of(decision.replica.name)
@@ -296,14 +299,19 @@ class Relay:
         self._end()
         flight, self._flight = self._flight, None
         status = answer.status
-        if flight is not None:
+        router = self._gateway.router
+        self._gateway.counters.answered(status)
+        try:
+            if flight is None:
+                return
             if status < ERRORS:
-                self._gateway.router.done(flight, answer.usage(), now_s=now_s)
+                router.done(flight, answer.usage(), now_s=now_s)
             else:
                 blame = status in _BLAMED
-                self._gateway.router.failed(flight, f"status-{status}", now_s=now_s, blame=blame)
-        self._gateway.counters.answered(status)
-        self._client.finished(keep=answer.keep)
+                router.failed(flight, f"status-{status}", now_s=now_s, blame=blame)
+        finally:
+            # A mistake in what is learned of an answer is no reason to hold it back.
+            self._client.finished(keep=answer.keep)
 
     def _break_off(self, kind: str, detail: str) -> None:
         """The replica is gone in the middle of its answer."""

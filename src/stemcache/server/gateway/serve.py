@@ -60,7 +60,11 @@ async def serve_until(
 async def _sweep(gateway: Gateway) -> None:
     while True:
         await asyncio.sleep(_TICK_S)
-        gateway.sweep()
+        try:
+            gateway.sweep()
+        except Exception:
+            # Without it nothing would ever time out.
+            gateway.log.exception("sweep failed")
 
 
 async def _settle(gateway: Gateway, hurry: asyncio.Event, limit_s: float) -> None:
