@@ -4,6 +4,7 @@ Minutes: each server takes about one to start, and each of 318 requests a second
 """
 
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,10 @@ from tests.server.gateway.real.engines import Answer, RunningGateway, Vllm
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(3600)]
 
 _BLOCKS = 96
+
+_THINK_S = 0.2
+"""A thread of vLLM's own sends a step's events, and on a busy machine after the answer has gone."""
+
 _WORDS = (
     *("amber", "basin", "cedar", "delta", "ember", "fjord", "glade"),
     *("heath", "inlet", "jetty", "knoll", "ledge", "marsh"),
@@ -70,6 +75,7 @@ def talk_on(gateway: RunningGateway, talks: list[Talk], requests: int, random: R
         answer = gateway.chat(talk.ask(), max_tokens=random.choice([1, 1, 1, 4]))
         assert answer.status == 200, answer.body
         talk.hear(answer)
+        time.sleep(_THINK_S)
         told, usage = answer.decision, answer.body["usage"]
         rows.append(
             Row(
@@ -91,7 +97,11 @@ def summary(rows: list[Row]) -> str:
     by = {
         name: sum(row.replica == name for row in rows) for name in sorted({r.replica for r in rows})
     }
-    return f"{equal} of {len(rows)} predicted = reported; {cached:.1%} cached; requests {by}"
+    off = [f"\n  {at}: {row}" for at, row in enumerate(rows) if row.predicted != row.reported]
+    return (
+        f"{equal} of {len(rows)} predicted = reported; {cached:.1%} cached; requests {by}"
+        + "".join(off)
+    )
 
 
 @pytest.fixture(scope="module")
