@@ -158,6 +158,34 @@ def test_one_failed_check_does_not_take_a_replica_down() -> None:
     checking(pages, work)
 
 
+def test_after_a_failure_the_next_check_comes_soon() -> None:
+    """And at the usual interval again once it is known to be down, or well."""
+    pages: dict[str, Any] = {"/health": {}}
+
+    async def work(bench: Bench) -> None:
+        pages["/health"] = 500
+        for _ in range(2):
+            await bench.round()
+        usual, soon, down = bench.sleeps.asked_s
+        assert 4.5 <= usual <= 5.5
+        assert 0.9 <= soon <= 1.1
+        assert 4.5 <= down <= 5.5
+
+    checking(pages, work)
+
+
+def test_one_failed_check_is_enough_where_requests_failed_too() -> None:
+    """Who says so is believed once."""
+    pages: dict[str, Any] = {"/health": {}}
+
+    async def work(bench: Bench) -> None:
+        pages["/health"] = 500
+        bench.health.poke("a")
+        await until(lambda: bench.checks[-1] == (False, "/health says 500"))
+
+    checking(pages, work)
+
+
 def test_it_comes_up_after_some_good_checks_in_a_row() -> None:
     """Two, as set here."""
     pages: dict[str, Any] = {"/health": 500}

@@ -7,7 +7,8 @@
  └───────────────────────── up_after checks in a row ◄─────────────────────┘
 ```
 A check that runs out of time says nothing of a replica that answers requests meanwhile: it is busy.
-A refused connection, or a 503, does.
+A refused connection, or a 503, does. After a failure the next check is not long in coming, and one
+is enough where requests have failed too.
 """
 
 import asyncio
@@ -39,6 +40,8 @@ __all__ = ["Health", "Watching"]
 _ASK_EVERY = 6
 """Checks between two looks at what a replica is."""
 _JITTER = 0.1
+_SOON_S = 1.0
+"""Until the next check after a failure that does not suffice."""
 _NOT_THERE = frozenset({401, 403, 404, 405, 501})
 """A server that says so is up; it only lacks the page, or wants a key for it."""
 _SAYS_NO = 503
@@ -82,6 +85,8 @@ class _Watched:
     checks: int = 0
     answers: int = 0
     """That requests had got at the last check."""
+    poked: bool = False
+    """Requests have failed there."""
     suspicious: bool = True
     """Whether it should be asked what it is, whenever it next answers."""
     engine: Engine = Engine.AUTO
@@ -140,7 +145,7 @@ class Health:
         """Check this one now: something about it looks wrong."""
         watched = self._watched.get(name)
         if watched is not None:
-            watched.suspicious = True
+            watched.suspicious = watched.poked = True
             watched.wake.set()
 
     def models(self, name: str) -> ModelPage | None:
@@ -174,9 +179,10 @@ class Health:
                 await self._round(watched)
             except Exception:  # checks go on, whatever one page does
                 self._logger.exception("a health check broke off", replica=name)
-            spread = self._settings.interval_s * _JITTER
-            rest_s = self._settings.interval_s + self._rng.uniform(-spread, spread)
-            await self._rest(watched, rest_s)
+            rest_s = self._settings.interval_s
+            if watched.up and watched.failures:
+                rest_s = min(rest_s, _SOON_S)
+            await self._rest(watched, rest_s * self._rng.uniform(1 - _JITTER, 1 + _JITTER))
 
     async def _rest(self, watched: _Watched, rest_s: float) -> None:
         sleeping = asyncio.ensure_future(self._sleep(rest_s))
@@ -188,6 +194,7 @@ class Health:
             waking.cancel()
 
     async def _round(self, watched: _Watched) -> None:
+        poked, watched.poked = watched.poked, False
         ok, detail, sure = await self._check(watched)
         watched.checks += 1
         if ok:
@@ -203,7 +210,7 @@ class Health:
         watched.successes = 0
         watched.failures += 1
         first = watched.up is None
-        if sure or first or watched.failures >= self._settings.down_after:
+        if sure or first or poked or watched.failures >= self._settings.down_after:
             self._tell(watched, ok=False, detail=detail)
 
     def _tell(self, watched: _Watched, *, ok: bool, detail: str) -> None:
