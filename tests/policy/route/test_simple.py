@@ -92,21 +92,37 @@ def test_cache_aware_goes_by_load_where_nobody_holds_a_tenth() -> None:
     assert (choice.seat, choice.reason) == (1, Reason.COLD)
 
 
+def ask(heat: Heat, anchor: int, *, now_s: float, held_tokens: int = 0) -> float:
+    """A request to a fleet of four, all with one head."""
+    return heat.asked(anchor, head=5, held_tokens=held_tokens, seats=4, now_s=now_s)
+
+
 def test_heat_falls_with_requests_and_comes_back_with_time() -> None:
     """A copy for one is worth all its cost, one for hundreds next to nothing."""
     heat = Heat()
-    parts = [heat.asked(number % 2, seats=4, now_s=0.0) for number in range(400)]
+    parts = [ask(heat, number % 2, now_s=0.0) for number in range(400)]
 
     assert parts[:2] == [1.0, 1.0]
     assert parts[-1] < 0.02
-    assert heat.asked(1, seats=4, now_s=3600.0) == 1.0
+    assert ask(heat, 1, now_s=3600.0) == 1.0
+
+
+def test_what_is_held_to_one_length_by_many_is_hot_though_their_anchors_are_not_known() -> None:
+    """It lies before all their anchors. Held to lengths of their own, it is conversations."""
+    shared, own = Heat(), Heat()
+    for number in range(200):
+        hot = ask(shared, number, now_s=0.0, held_tokens=2000)
+        cool = ask(own, number, now_s=0.0, held_tokens=16 * number)
+
+    assert hot < 0.01
+    assert cool == 1.0
 
 
 def test_heat_is_bounded() -> None:
     """A million anchors that come once."""
     heat = Heat()
     for number in range(20_000):
-        heat.asked(number, seats=4, now_s=float(number))
+        ask(heat, number, now_s=float(number))
 
     assert len(heat) == 16_384
 

@@ -54,7 +54,13 @@ class Auto:
     def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Random) -> Choice:
         """The seat of least cost; the runner-up is the next."""
         ask, views = tidy(ask, views)
-        part = self._heat.asked(ask.anchor, seats=len(views), now_s=now_s)
+        part = self._heat.asked(
+            ask.anchor,
+            head=ask.head,
+            held_tokens=max(view.cached_tokens for view in views),
+            seats=len(views),
+            now_s=now_s,
+        )
         if len(views) == 1:
             return answer(ask, views, 0, Reason.ONLY, runner_up=None)
         computed = [computed_tokens(ask, view) for view in views]

@@ -7,6 +7,7 @@
 """
 
 from collections import OrderedDict
+from collections.abc import Hashable
 from dataclasses import dataclass
 from math import exp
 
@@ -34,35 +35,41 @@ class _Count:
 
 
 class Heat:
-    """Decayed counts of requests by anchor, of the last 16,384 anchors. O(1) a call."""
+    """Decayed counts of requests by anchor, 16,384 at most. O(1) a call."""
 
     def __init__(self) -> None:
-        self._counts: OrderedDict[int, _Count] = OrderedDict()
+        self._counts: OrderedDict[Hashable, _Count] = OrderedDict()
         self._all = _Count(0.0, 0.0)
 
     def __len__(self) -> int:
         return len(self._counts)
 
-    def asked(self, anchor: int, *, seats: int, now_s: float) -> float:
+    def asked(self, anchor: int, *, head: int, held_tokens: int, seats: int, now_s: float) -> float:
         """Count a request, and say what part of its cost another copy is worth bearing: 1 to 0.
 
-        1: the copy is for this request alone. Towards 0: many will use it.
+        1: the copy is for this request alone. Towards 0: many will use it. `held_tokens`: of the
+        prompt, at the seat that holds most.
         """
-        counts, every = self._counts, self._all
-        every.fade(now_s)
-        every.requests += 1.0
-        count = counts.get(anchor)
-        if count is None:
-            # What is before an anchor is more than a seat's part of the traffic, so if anybody
-            # holds a beginning of a prompt whose anchor is not known, all traffic may use it.
-            requests = every.requests
-            counts[anchor] = _Count(1.0, now_s)
-            if len(counts) > _MOST_KEYS:
-                counts.popitem(last=False)
-        else:
-            count.fade(now_s)
-            requests = count.requests
-            count.requests += 1.0
-            counts.move_to_end(anchor)
-        parts = requests / every.requests * seats
+        self._all.fade(now_s)
+        self._all.requests += 1.0
+        requests = self._count(anchor, now_s)
+        if requests is None:
+            # What is held of it is then either before the anchor, so that many share it to the
+            # same length, or was sent there by another gateway, to a length of its own.
+            requests = self._count((head, held_tokens), now_s) or 0.0
+        parts = requests / self._all.requests * seats
         return 1.0 / (1.0 + max(0.0, requests - _COOL) / _HOT * (1.0 + _BROAD * parts * parts))
+
+    def _count(self, key: Hashable, now_s: float) -> float | None:
+        """Requests before this one; None where there were none."""
+        count = self._counts.get(key)
+        if count is None:
+            self._counts[key] = _Count(1.0, now_s)
+            if len(self._counts) > _MOST_KEYS:
+                self._counts.popitem(last=False)
+            return None
+        count.fade(now_s)
+        before = count.requests
+        count.requests += 1.0
+        self._counts.move_to_end(key)
+        return before

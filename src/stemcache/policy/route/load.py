@@ -195,7 +195,7 @@ class Load:
         capacity_tokens: int | None = None,
         gateways: int = 1,
     ) -> View:
-        """The seat as a policy sees it. Loads seen here are taken `gateways` times."""
+        """The seat as a policy sees it, with what so many `gateways` should have there together."""
         if self._now_s is not None and now_s - self._now_s > _NOTICED_S:
             self._pass(now_s)
         rates = self.rates.rates(now_s=now_s)
@@ -205,15 +205,22 @@ class Load:
             + rates.prefill_s * self._recent_tokens
             + self._recent_decode_s
         )
-        ahead = 0
+        in_flight, ahead = self._in_flight, 0
         if self._waiting_tokens or self._plain_until_s > now_s:
             ahead = int(self._ahead(rates.prefill_s, now_s))
+        if gateways > 1:
+            # Of others this gateway knows only how many there are. What they have here does not
+            # depend on what it has here, so they add what is usual and not as much again.
+            usual = self._fleet.usual
+            usual.seen(in_flight, ahead)
+            in_flight += int((gateways - 1) * usual.in_flight)
+            ahead += int((gateways - 1) * usual.waiting_tokens)
         return View(
             name,
             cached_tokens,
             slow_tokens,
-            self._in_flight * gateways,
-            ahead * gateways,
+            in_flight,
+            ahead,
             recent_s * gateways,
             self._fresh * gateways,
             self._busy_share,

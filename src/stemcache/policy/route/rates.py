@@ -27,7 +27,7 @@ from typing import Final
 
 from stemcache.policy.route.contract import Rates
 
-__all__ = ["ASSUMED", "FleetRates", "SeatRates"]
+__all__ = ["ASSUMED", "FleetRates", "SeatRates", "Usual"]
 
 ASSUMED: Final = Rates(base_s=0.05, prefill_s=1e-4, busy_s=0.005)
 """Before anything is known: a model of 8 billion parameters on one accelerator."""
@@ -57,6 +57,21 @@ _LEAST_ERROR = 0.03
 _MOST_FACTOR = log(50.0)
 
 
+class Usual:
+    """Mean load of a seat, over the last hundred looks at any."""
+
+    __slots__ = ("in_flight", "looks", "waiting_tokens")
+
+    def __init__(self) -> None:
+        self.in_flight = self.waiting_tokens = self.looks = 0.0
+
+    def seen(self, in_flight: float, waiting_tokens: float) -> None:
+        """A seat was looked at."""
+        self.looks = min(self.looks + 1.0, 100.0)
+        self.in_flight += (in_flight - self.in_flight) / self.looks
+        self.waiting_tokens += (waiting_tokens - self.waiting_tokens) / self.looks
+
+
 class FleetRates:
     """What all seats of a fleet have in common. One a fleet; `seat` makes the learners."""
 
@@ -75,6 +90,7 @@ class FleetRates:
         self._rates = assumed
         self._solved = True
         self._decode_s = 0.0
+        self.usual = Usual()
         self.crowd = 1.0
         """Mean requests in flight at a seat, when one is sent there."""
         self.drift = 0.0
