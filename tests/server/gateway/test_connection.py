@@ -213,6 +213,23 @@ def test_a_mistake_of_ours_is_a_500() -> None:
         assert client.answer()[1] == BODY
 
 
+def test_a_mistake_in_a_choice_is_a_500_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is left of the request."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    with near_gateway(echo) as near, near.connect() as client:
+        for name in ("choose", "sent"):
+            with monkeypatch.context() as patched:
+                patched.setattr(near.gateway.router, name, broken)
+                client.send(request())
+                assert client.answer()[0].startswith(b"HTTP/1.1 500 ")
+                assert near.gateway.in_flight == 0
+        client.send(request())
+        assert client.answer()[1] == BODY
+
+
 def test_a_path_that_is_not_relayed_is_not_found() -> None:
     """However it is asked for."""
     with near_gateway(echo) as near, near.connect() as client:

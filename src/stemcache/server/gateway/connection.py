@@ -247,14 +247,19 @@ class ClientConnection(asyncio.Protocol):
             return
         try:
             taken = take(request, gateway)
+            if isinstance(taken, Intake):
+                self._relay = Relay(gateway, self, request, taken)
+                self._relay.start()
+                return
         except Exception:
             # A mistake of ours, and no reason to let the client wait.
             gateway.log.exception("request failed")
+            relay, self._relay = self._relay, None
+            if relay is not None:
+                relay.stop("mistake")
+            if self._current is not request:
+                return  # it has its answer
             taken = _MISTAKE
-        if isinstance(taken, Intake):
-            self._relay = Relay(gateway, self, request, taken)
-            self._relay.start()
-            return
         keep = request.keep_alive and not self.closing
         if isinstance(taken, Refusal):
             self._write_refusal(request, taken, close=not keep)

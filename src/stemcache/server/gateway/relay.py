@@ -110,7 +110,18 @@ class Relay:
         if self._phase == _ENDED:
             return
         self._gateway.counters.client_left += 1
-        self._stop("client-left")
+        self.stop("client-left")
+
+    def stop(self, kind: str) -> None:
+        """End it, here and at the replica, with nothing more for the client. No replica's fault."""
+        if self._connecting is not None:
+            self._connecting.cancel()
+            self._connecting = None
+        upstream, self._upstream = self._upstream, None
+        if upstream is not None:
+            upstream.abort()
+        self._fail_flight(kind, self._gateway.clock.now(), blame=False)
+        self._end()
 
     def read(self, *, on: bool) -> None:
         """The client has caught up, or cannot take more."""
@@ -120,7 +131,7 @@ class Relay:
     def late(self) -> None:
         """No progress until the deadline."""
         if self._client.congested:
-            self._stop("client-stalled")
+            self.stop("client-stalled")
             self._client.cut(reset=True)
             return
         if self._connecting is not None:
@@ -374,16 +385,6 @@ class Relay:
         flight, self._flight = self._flight, None
         if flight is not None:
             self._gateway.router.failed(flight, kind, now_s=now_s, blame=blame)
-
-    def _stop(self, kind: str) -> None:
-        if self._connecting is not None:
-            self._connecting.cancel()
-            self._connecting = None
-        upstream, self._upstream = self._upstream, None
-        if upstream is not None:
-            upstream.abort()
-        self._fail_flight(kind, self._gateway.clock.now(), blame=False)
-        self._end()
 
     def _end(self) -> None:
         if self._phase == _ENDED:
