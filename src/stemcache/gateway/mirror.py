@@ -12,6 +12,7 @@ Invariant: a seat that has joined is in the guess; one that follows events has h
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from stemcache.gateway.decision import Source
 from stemcache.gateway.estimate import TokenEstimate
@@ -38,6 +39,17 @@ class Belief:
 
 
 _NOTHING = Belief(0, 0, Source.NONE)
+_NOT_HELD = Belief(0, 0, Source.GUESS)
+
+
+class _Looked(NamedTuple):
+    """What is found once for all seats of one block size."""
+
+    keys: Keys
+    exact: bool
+    walk: dict[int, int]
+    unit_tokens: float
+    most: int
 
 
 @dataclass(slots=True)
@@ -129,32 +141,46 @@ class Mirror:
 
         Cost: a walk of the tree for each kind of keys (mostly one), a bisection a seat.
         """
-        walks: dict[int, dict[int, int]] = {}
+        looked: dict[int, _Looked | None] = {}  # by block size: mostly one
         found: dict[int, Belief] = {}
         for seat in seats:
             place = self._places[seat]
-            keys = _keys_for(prompt, place)
-            if keys is None:
+            block = place.block
+            if block in looked:
+                look = looked[block]
+            else:
+                look = looked[block] = self._look(prompt, place, tokens)
+            if look is None:
                 found[seat] = _NOTHING
                 continue
-            kind = keys.unit if keys.exact else 0
-            walk = walks.get(kind)
-            if walk is None:
-                walk = walks[kind] = self._guess.held(keys.keys)
-            unit = self._unit_tokens(prompt, keys)
-            most = _most_cached(tokens, keys)
-            cached = min(most, int(walk.get(seat, 0) * unit))
-            slow, source = 0, Source.GUESS
-            if place.holdings is not None and keys.exact:
-                held = place.holdings.held(keys)
-                fast = min(most, int(held.fast_units * unit))
-                anywhere = min(most, int(held.any_units * unit))
-                if place.complete or fast >= cached:
-                    source = Source.EVENTS
-                cached = max(cached, fast)
-                slow = max(0, anywhere - cached)
-            found[seat] = Belief(cached, slow, source)
+            units = look.walk.get(seat)
+            if place.holdings is None or not look.exact:
+                if units is None:
+                    found[seat] = _NOT_HELD
+                else:
+                    cached = min(look.most, int(units * look.unit_tokens))
+                    found[seat] = Belief(cached, 0, Source.GUESS)
+                continue
+            guessed = min(look.most, int((units or 0) * look.unit_tokens))
+            held = place.holdings.held(look.keys)
+            fast = min(look.most, int(held.fast_units * look.unit_tokens))
+            anywhere = min(look.most, int(held.any_units * look.unit_tokens))
+            cached = max(guessed, fast)
+            source = Source.EVENTS if place.complete or fast >= guessed else Source.GUESS
+            found[seat] = Belief(cached, max(0, anywhere - cached), source)
         return found
+
+    def _look(self, prompt: Prompt, place: _Place, tokens: int) -> "_Looked | None":
+        keys = _keys_for(prompt, place)
+        if keys is None:
+            return None
+        return _Looked(
+            keys,
+            keys.exact,
+            self._guess.held(keys.keys),
+            self._unit_tokens(prompt, keys),
+            _most_cached(tokens, keys),
+        )
 
     def routed(self, seat: int, prompt: Prompt) -> int:
         """The prompt is on its way: the seat will hold it. How many units are pending by that."""
@@ -165,7 +191,7 @@ class Mirror:
         place.pending_units += len(keys)
         if place.complete:
             self._resize(seat)
-        self._guess.routed(seat, keys.keys)
+        self._guess.routed(seat, keys.keys, answered=not place.complete)
         return len(keys)
 
     def heard(self, seat: int, unit: int, keys: list[int]) -> None:
@@ -225,11 +251,11 @@ class Mirror:
         return int(self._guess.held_units(seat) * self._usual_unit(place))
 
     def capacity_tokens(self, seat: int) -> int | None:
-        """As told, else as learned, else None."""
+        """As told, and corrected by reports since; None where neither says. O(1)."""
         place = self._places[seat]
-        if place.kv_tokens is not None:
+        if place.complete:
             return place.kv_tokens
-        learned = None if place.complete else self._guess.capacity_units(seat)
+        learned = self._guess.capacity_units(seat)
         return None if learned is None else int(learned * self._usual_unit(place))
 
     def check(self) -> None:
