@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 from contextlib import closing
 from pathlib import Path, PurePath
 from random import Random
@@ -52,8 +53,9 @@ def run(flags: Flags, path: str | None, logger: FilteringBoundLogger) -> None:
         closing(bind(listen.host, listen.port)) as sock,
         asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
     ):
-        runner.run(
-            run_gateway(
+
+        async def until_told() -> None:
+            await run_gateway(
                 sock,
                 configuration,
                 file=None if text is None else ConfigFile(Path(path or ""), text, load),
@@ -64,7 +66,12 @@ def run(flags: Flags, path: str | None, logger: FilteringBoundLogger) -> None:
                 logger=logger,
                 on_ready=lambda ready: show_gateway(screen, ready),
             )
-        )
+            # What is left is to exit well: a signal more would make it look like a crash.
+            for number in (signal.SIGTERM, signal.SIGINT):
+                asyncio.get_running_loop().remove_signal_handler(number)
+                signal.signal(number, signal.SIG_IGN)
+
+        runner.run(until_told())
 
 
 def _read_secret(path: PurePath) -> str:
