@@ -9,9 +9,12 @@ from stemcache.wire.api import Api
 __all__ = ["Prompt"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Prompt:
-    """What the gateway knows of a request before it is sent."""
+    """What the gateway knows of a request before it is sent. Do not mutate.
+
+    Not frozen only because one is made for each request, and that takes three times as long.
+    """
 
     api: Api | None
     """None: not a request with a prompt (an embedding, a file …); routed by load alone."""
@@ -22,9 +25,10 @@ class Prompt:
     session: str | None
     """What the client says belongs together, the tenant included."""
     text: Keys | None
-    """Keys over the bytes of the prompt; None where there is no prompt."""
+    """Keys over the bytes of the prompt; None where there is no prompt, or no use for them."""
     text_bytes: int
-    """Bytes of the prompt, for an estimate of its tokens."""
+    """Bytes of the prompt, for an estimate of its tokens; of the whole body where the policy reads
+    no prompts."""
     tokens: Mapping[int, Keys] = field(default_factory=dict)
     """By block size: keys over token ids; empty without a tokenizer."""
     prompt_tokens: int | None = None

@@ -12,11 +12,20 @@ _APIS = {
 }
 
 
+_USUAL: dict[bytes | str, Api] = {
+    **{f"/v1{path}": api for path, api in _APIS.items()},
+    **{f"/v1{path}".encode(): api for path, api in _APIS.items()},
+}
+
+
 def api_of_path(path: bytes | str) -> Api | None:
     """By the path's end, a query aside; None for everything that makes no tokens from a prompt.
 
     Counting tokens, listing, cancelling and embedding are among those.
     """
+    usual = _USUAL.get(path)
+    if usual is not None:
+        return usual
     text = path.decode("latin-1") if isinstance(path, bytes) else path
     bare = text.partition("?")[0].rstrip("/")
     if bare.endswith("/chat/completions"):

@@ -1,6 +1,6 @@
 """What a client says belongs together, from headers and from fields of the body."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
 
 import msgspec
@@ -23,6 +23,7 @@ _FIELDS = (
     ("user",),
 )
 """In this order: a conversation before a cache key, that before a user."""
+_NAMES = frozenset(first for first, *_ in _FIELDS)
 _LARGEST_BYTES = 64 * 1024
 """Fields that are larger are not looked into."""
 
@@ -31,12 +32,13 @@ def session_of(
     headers: Sequence[tuple[bytes, bytes]],
     fields: Mapping[str, msgspec.Raw],
     *,
-    names: Sequence[str],
+    names: Collection[bytes],
     tenant: str | None,
 ) -> str | None:
     """The first that is there: headers in the order of `names`, then fields of the body.
 
-    The tenant is part of it: two tenants that say the same name do not share a session.
+    `names` are in lower case, and looked up for each header. The tenant is part of it: two tenants
+    that say the same name do not share a session.
     """
     said = _from_headers(headers, names) or _from_fields(fields)
     if said is None:
@@ -47,18 +49,24 @@ def session_of(
     return f"{owner}/{said}"
 
 
-def _from_headers(headers: Sequence[tuple[bytes, bytes]], names: Iterable[str]) -> str | None:
-    if not headers:
+def _from_headers(headers: Sequence[tuple[bytes, bytes]], names: Collection[bytes]) -> str | None:
+    given: dict[bytes, bytes] = {}
+    for name, value in headers:
+        lower = name.lower()
+        if lower in names:
+            given.setdefault(lower, value)
+    if not given:
         return None
-    given = {name.lower(): value for name, value in reversed(headers)}
     for name in names:
-        value = given.get(name.lower().encode("latin-1", "replace"), b"").strip()
+        value = given.get(name, b"").strip()
         if value:
             return value.decode("latin-1")
     return None
 
 
 def _from_fields(fields: Mapping[str, msgspec.Raw]) -> str | None:
+    if _NAMES.isdisjoint(fields):
+        return None
     for first, *rest in _FIELDS:
         raw = fields.get(first)
         if raw is None or len(raw) > _LARGEST_BYTES:

@@ -42,6 +42,7 @@ _PARTS: dict[Api, tuple[tuple[str, ...], tuple[str, ...], str]] = {
     Api.RESPONSES: (_SETTINGS, ("tools", "instructions"), "input"),
     Api.COMPLETIONS: ((), (), "prompt"),
 }
+_NAMES = frozenset(_SETTINGS)
 MARK = b'"cache_control"'
 """In a body that has any such marks."""
 _MARKED = re.compile(rb'"cache_control"\s*:\s*(?:\{[^{}]*\}|null)\s*(,?\s*)')
@@ -71,9 +72,9 @@ def text_parts(api: Api, fields: Fields, *, marked: bool = True) -> list[bytes |
 
 
 def _settings(fields: Fields, names: tuple[str, ...]) -> bytes:
-    given = [name for name in names if name in fields]
-    if not given:
+    if not names or _NAMES.isdisjoint(fields):
         return b""
+    given = [name for name in names if name in fields]
     return fields_digestible(*(part for n in given for part in (n.encode(), bytes(fields[n]))))
 
 

@@ -7,6 +7,7 @@ body ──members──► raw fields ─┬─► model, session, stream, usag
 ```
 Text keys are cut from what the engine renders, in the order in which it does: what stands outside
 of it (temperature, stream, user, …) does not enter. The model, adapter and salt enter every key.
+Policies that look at no prompts get none read.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -28,6 +29,7 @@ from stemcache.gateway.prompt_path import api_of_path
 from stemcache.gateway.prompt_responses import RESPONSES_FIELDS, chat_of_responses
 from stemcache.gateway.prompt_session import session_of
 from stemcache.gateway.prompt_text import MARK, text_parts
+from stemcache.policy.route.contract import Reads
 from stemcache.text.memo import PromptTokenizer, Tokenized, Wanted, key_ids
 from stemcache.text.prefix_memo import PrefixMemo
 from stemcache.wire.api import Api
@@ -48,10 +50,21 @@ _LONGEST_BYTES = 4 * 2**20
 _BEGINNING_BYTES = 64 * 1024
 _PIECE_BYTES = 64 * TEXT_UNIT_BYTES
 """Of a prompt's text between remembered beginnings."""
+_SHORT_BYTES = 8 * 1024
+"""The keys of a shorter text are cut anew each time: that costs less than looking them up."""
+_HEAD_BYTES = 8 * TEXT_UNIT_BYTES
+"""What policies that go by sessions look at of a prompt without one."""
+_MOST_ROOTS = 1024
+_LONGEST_ROOT = 256
+"""Characters of salts and models whose roots are remembered."""
 
 
 def _always() -> bool:
     return True
+
+
+def _all() -> Reads:
+    return Reads.PROMPT
 
 
 def _as_is(contents: list[bytes]) -> list[bytes]:
@@ -80,9 +93,12 @@ class PromptReader:
         session_headers: Sequence[str] = (),
         adapters: Callable[[str], str | None] = _no_adapter,
         whole_text: Callable[[], bool] = _always,
+        reads: Callable[[], Reads] = _all,
         text_memo_bytes: int = 64 * 2**20,
     ) -> None:
-        """`block_sizes`: wanted of token keys; read at every request, may change.
+        """`reads`: what the policy makes use of; asked at every request, may change.
+
+        `block_sizes`: wanted of token keys; read at every request, may change.
 
         `adapters`: the adapter that a model's name stands for, if any. `whole_text`: whether a
         prompt that was tokenized is to have text keys all the same, for seats whose block size is
@@ -91,9 +107,13 @@ class PromptReader:
         """
         self._tokenizing = tokenizing
         self._block_sizes = block_sizes
-        self._session_headers = tuple(session_headers)
+        self._session_headers = dict.fromkeys(
+            name.lower().encode("latin-1", "replace") for name in session_headers
+        )
         self._adapters = adapters
         self._whole_text = whole_text
+        self._reads = reads
+        self._roots: dict[tuple[str | None, ...], bytes] = {}
         self.memo = PrefixMemo(text_memo_bytes)
 
     def read(
@@ -126,33 +146,65 @@ class PromptReader:
             model = None
         session = session_of(headers, fields, names=self._session_headers, tenant=tenant)
         stream = decode_as(fields.get("stream"), _BOOL) is True
-        adapter = self._adapters(model) if model is not None else None
-        done, unread = self._tokens(api, fields, root_key(adapter, salt))
-        most = _LONGEST_BYTES if done is None or self._whole_text() else _BEGINNING_BYTES
-        text, text_bytes = self._text(api, fields, body, root_key(model, adapter, salt), most)
-        if text is None and api is not None:
-            unread = "there is no prompt in the body"
-        tokens = done.keys if done is not None else {}
-        return Prompt(
+        prompt = Prompt(
             api=api,
             model=model,
             stream=stream,
             wants_usage=_wants_usage(api, fields, stream=stream),
             session=session,
-            text=text,
-            text_bytes=text_bytes,
-            tokens={size: Keys(keys, size, exact=True) for size, keys in tokens.items()},
-            prompt_tokens=done.tokens if done is not None else None,
+            text=None,
+            text_bytes=0,
             output_tokens=_output_tokens(fields),
-            unread=unread,
         )
+        if api is not None:
+            self._read_prompt(prompt, api, fields, body, salt)
+        return prompt
+
+    def _read_prompt(
+        self, prompt: Prompt, api: Api, fields: Fields, body: bytes, salt: str | None
+    ) -> None:
+        """Fill in the keys, as far as the policy looks at them."""
+        model, reads = prompt.model, self._reads()
+        adapter = self._adapters(model) if model is not None else None
+        if reads is not Reads.PROMPT:
+            prompt.text_bytes = len(body)
+            if reads is Reads.SESSION and prompt.session is None:
+                root = self._root(model, adapter, salt)
+                prompt.text, _ = self._text(api, fields, body, root, _HEAD_BYTES)
+            return
+        done = None
+        if self._tokenizing is not None:
+            root = self._root(adapter, salt)
+            done, prompt.unread = self._tokens(self._tokenizing, api, fields, root)
+        most = _LONGEST_BYTES if done is None or self._whole_text() else _BEGINNING_BYTES
+        root = self._root(model, adapter, salt)
+        prompt.text, prompt.text_bytes = self._text(api, fields, body, root, most)
+        if prompt.text is None:
+            prompt.unread = "there is no prompt in the body"
+        if done is not None:
+            prompt.tokens = {size: Keys(keys, size, True) for size, keys in done.keys.items()}
+            prompt.prompt_tokens = done.tokens
+
+    def _root(self, *names: str | None) -> bytes:
+        """As `root_key`; most requests have the root of another."""
+        root = self._roots.get(names)
+        if root is None:
+            root = root_key(*names)
+            if sum(len(name) for name in names if name is not None) <= _LONGEST_ROOT:
+                if len(self._roots) >= _MOST_ROOTS:
+                    self._roots.clear()
+                self._roots[names] = root
+        return root
 
     def _text(
-        self, api: Api | None, fields: Fields, body: bytes, root: bytes, most_bytes: int
+        self, api: Api, fields: Fields, body: bytes, root: bytes, most_bytes: int
     ) -> tuple[Keys | None, int]:
-        parts = text_parts(api, fields, marked=MARK in body) if api is not None else None
+        parts = text_parts(api, fields, marked=MARK in body)
         if parts is None:
             return None, 0
+        text_bytes = sum(map(len, parts))
+        if min(text_bytes, most_bytes) <= _SHORT_BYTES:
+            return _short_text(parts, root, most_bytes), text_bytes
         walk = self.memo.walk(
             namespace=root,
             root=root,
@@ -172,15 +224,11 @@ class PromptReader:
                 walk.add(view[start : start + _PIECE_BYTES])
             rest = view[whole:]
         done = walk.finish(rest)
-        keys = Keys(done.keys[TEXT_UNIT_BYTES], TEXT_UNIT_BYTES, exact=False)
-        return keys, sum(map(len, parts))
+        return Keys(done.keys[TEXT_UNIT_BYTES], TEXT_UNIT_BYTES, False), text_bytes
 
     def _tokens(
-        self, api: Api | None, fields: Fields, root: bytes
+        self, tokenizing: PromptTokenizer, api: Api, fields: Fields, root: bytes
     ) -> tuple[Tokenized | None, str | None]:
-        tokenizing = self._tokenizing
-        if tokenizing is None or api is None:
-            return None, None
         sizes = self._block_sizes() if callable(self._block_sizes) else self._block_sizes
         wanted = Wanted(root, tuple(sorted(sizes)), extend_keys)
         try:
@@ -189,6 +237,15 @@ class PromptReader:
             return None, str(error)
         except Exception:  # noqa: BLE001  # templates and tokenizers are others' programs
             return None, "the template or the tokenizer refuses the prompt"
+
+
+def _short_text(parts: Sequence[bytes | memoryview], root: bytes, most_bytes: int) -> Keys:
+    text = b"".join([part[:most_bytes] for part in parts])
+    stop = min(len(text), most_bytes) // TEXT_UNIT_BYTES * TEXT_UNIT_BYTES
+    starts = range(0, stop, TEXT_UNIT_BYTES)
+    keys: list[int] = []
+    extend_keys(keys, root, [text[start : start + TEXT_UNIT_BYTES] for start in starts])
+    return Keys(keys, TEXT_UNIT_BYTES, False)
 
 
 def _tokenized(tokenizing: PromptTokenizer, api: Api, fields: Fields, wanted: Wanted) -> Tokenized:
@@ -247,7 +304,8 @@ def _wants_usage(api: Api | None, fields: Fields, *, stream: bool) -> bool:
 
 def _output_tokens(fields: Fields) -> int | None:
     for name in _BOUNDS:
-        count = decode_as(fields.get(name), _COUNT)
-        if count is not None and 0 <= count < _MOST_TOKENS:
-            return count
+        if name in fields:
+            count = decode_as(fields[name], _COUNT)
+            if count is not None and 0 <= count < _MOST_TOKENS:
+                return count
     return None

@@ -21,7 +21,7 @@ a copy, so a queue can still send it to the second.
 from collections.abc import Sequence
 from random import Random
 
-from stemcache.policy.route.contract import Ask, Choice, Reason, View
+from stemcache.policy.route.contract import Ask, Choice, Reads, Reason, View
 from stemcache.policy.route.heat import Heat
 from stemcache.policy.route.predict import answer, computed_tokens, tidy, ttft_s
 from stemcache.policy.route.rendezvous import Rendezvous
@@ -46,6 +46,7 @@ class Auto:
     """
 
     name = "auto"
+    reads = Reads.PROMPT
 
     def __init__(self, *, by_hash: bool = False) -> None:
         self._rendezvous = Rendezvous() if by_hash else None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from random import Random
 
 from stemcache.policy.route.bounded import first_with_room
-from stemcache.policy.route.contract import Ask, Choice, Reason, View
+from stemcache.policy.route.contract import Ask, Choice, Reads, Reason, View
 from stemcache.policy.route.predict import answer, loaded, tidy
 
 __all__ = ["USEFUL_SHARE", "CacheAware"]
@@ -22,6 +22,7 @@ class CacheAware:
     """
 
     name = "cache-aware"
+    reads = Reads.PROMPT
 
     def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Random) -> Choice:
         """The longest match with room; the runner-up is the next best match, or load."""

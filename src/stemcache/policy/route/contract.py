@@ -9,11 +9,11 @@ simulator build the same views and call the same objects.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 from random import Random
 from typing import Protocol
 
-__all__ = ["Ask", "Choice", "Rates", "Reason", "RoutePolicy", "View"]
+__all__ = ["Ask", "Choice", "Rates", "Reads", "Reason", "RoutePolicy", "View"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +115,21 @@ class Choice:
     runner_up_ttft_s: float | None
 
 
+class Reads(Enum):
+    """What a policy looks at of a request beside its load: what it does not, need not be read."""
+
+    NOTHING = 0
+    SESSION = 1
+    """The session; the head of a prompt that has none."""
+    PROMPT = 2
+    """All of the prompt, and what seats hold of it."""
+
+
 class RoutePolicy(Protocol):
     """**Protocol**: chooses. May keep state of its own (a turn, a session table), bounded."""
+
+    reads: Reads
+    """What it makes use of; of the rest, asks and views may say nothing."""
 
     def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Random) -> Choice:
         """One of `views`, of which there is at least one.

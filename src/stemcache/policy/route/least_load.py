@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from random import Random
 
-from stemcache.policy.route.contract import Ask, Choice, Reason, View
+from stemcache.policy.route.contract import Ask, Choice, Reads, Reason, View
 from stemcache.policy.route.predict import answer, loaded, tidy
 
 __all__ = ["LeastLoad"]
@@ -16,6 +16,7 @@ class LeastLoad:
     """
 
     name = "least-load"
+    reads = Reads.NOTHING
 
     def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Random) -> Choice:
         """The least loaded; the runner-up is next."""

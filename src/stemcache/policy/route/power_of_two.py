@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from random import Random
 
-from stemcache.policy.route.contract import Ask, Choice, Reason, View
+from stemcache.policy.route.contract import Ask, Choice, Reads, Reason, View
 from stemcache.policy.route.predict import answer, loaded, tidy
 
 __all__ = ["PowerOfTwo"]
@@ -16,6 +16,7 @@ class PowerOfTwo:
     """
 
     name = "power-of-two"
+    reads = Reads.NOTHING
 
     def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Random) -> Choice:
         """The less loaded of the two; the other is the runner-up."""

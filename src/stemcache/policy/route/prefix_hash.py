@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from random import Random
 
 from stemcache.policy.route.bounded import first_with_room
-from stemcache.policy.route.contract import Ask, Choice, Reason, View
+from stemcache.policy.route.contract import Ask, Choice, Reads, Reason, View
 from stemcache.policy.route.predict import answer, tidy
 from stemcache.policy.route.rendezvous import Rendezvous
 
@@ -19,6 +19,7 @@ class PrefixHash:
     """
 
     name = "prefix-hash"
+    reads = Reads.PROMPT
 
     def __init__(self) -> None:
         self._rendezvous = Rendezvous()

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from random import Random as Chance
 
-from stemcache.policy.route.contract import Ask, Choice, Reason, View
+from stemcache.policy.route.contract import Ask, Choice, Reads, Reason, View
 from stemcache.policy.route.predict import answer, tidy
 
 __all__ = ["Random"]
@@ -13,6 +13,7 @@ class Random:
     """By chance alone. The yardstick that no other policy may be worse than. O(seats)."""
 
     name = "random"
+    reads = Reads.NOTHING
 
     def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Chance) -> Choice:
         """One of the views; the runner-up is another, by chance too."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from random import Random
 
-from stemcache.policy.route.contract import Ask, Choice, Reason, View
+from stemcache.policy.route.contract import Ask, Choice, Reads, Reason, View
 from stemcache.policy.route.predict import answer, tidy
 
 __all__ = ["RoundRobin"]
@@ -19,6 +19,7 @@ class RoundRobin:
     """
 
     name = "round-robin"
+    reads = Reads.NOTHING
 
     def __init__(self) -> None:
         self._credit: dict[str, float] = {}

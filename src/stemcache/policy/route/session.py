@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from random import Random
 
-from stemcache.policy.route.contract import Ask, Choice, Reason, View
+from stemcache.policy.route.contract import Ask, Choice, Reads, Reason, View
 from stemcache.policy.route.prefix_hash import by_key
 from stemcache.policy.route.rendezvous import Rendezvous, key_of
 
@@ -18,6 +18,7 @@ class Session:
     """
 
     name = "session"
+    reads = Reads.SESSION
 
     def __init__(self) -> None:
         self._rendezvous = Rendezvous()
