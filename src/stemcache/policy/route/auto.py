@@ -2,11 +2,11 @@
 
 ```
   cost =  queue ahead + prefill of what is not cached + latency     its own wait: predicted TTFT
-        + prefill of what another seat holds  x 7                   a second copy: work for nothing
+        + prefill of what another seat holds  x 16                  a second copy: work for nothing
                                                                     and room that others lose
         + prefill of all not cached x 5 (pressure - mean)           where a cache is pressed more
                                                                     than elsewhere, it costs hits
-        + work given lately x .03                                   so that idle seats take turns
+        + work given lately x .02                                   so that idle seats take turns
 ```
 The copy of a beginning that many ask for (`policy.route.heat`) costs less, down to nothing: they
 will all use it, so a hot prefix is computed elsewhere before it queues. A prompt that nobody holds
@@ -23,16 +23,16 @@ from random import Random
 
 from stemcache.policy.route.contract import Ask, Choice, Reads, Reason, View
 from stemcache.policy.route.heat import Heat
-from stemcache.policy.route.predict import answer, computed_tokens, tidy, ttft_s
+from stemcache.policy.route.predict import answer, computed_tokens, tidy
 from stemcache.policy.route.rendezvous import Rendezvous
 
 __all__ = ["Auto"]
 
-_COPY = 7.0
+_COPY = 16.0
 _PRESSURE = 5.0
 _FULL = 8.0
 """Pressure counts by this power of how full the cache is: while there is room nothing is lost."""
-_TURN = 0.03
+_TURN = 0.02
 _PLACE = 3.0
 _MOST_PLACES = 3
 _USEFUL = 0.1
@@ -58,7 +58,7 @@ class Auto:
         part = self._heat.asked(
             ask.anchor,
             head=ask.head,
-            held_tokens=max(view.cached_tokens for view in views),
+            held_tokens=max([view.cached_tokens for view in views]),
             seats=len(views),
             now_s=now_s,
         )
@@ -66,22 +66,34 @@ class Auto:
             return answer(ask, views, 0, Reason.ONLY, runner_up=None)
         computed = [computed_tokens(ask, view) for view in views]
         costs = self._costs(ask, views, computed, part)
-        order = sorted(range(len(views)), key=lambda seat: (costs[seat], rng.random()))
-        reason = self._reason(ask, computed, order[0])
-        return answer(ask, views, order[0], reason, runner_up=order[1])
+        chance = rng.random
+        order = [(cost, chance(), seat) for seat, cost in enumerate(costs)]
+        first = min(order)
+        order.remove(first)
+        seat, next_best = first[2], min(order)[2]
+        reason = self._reason(ask, computed, seat)
+        return answer(ask, views, seat, reason, runner_up=next_best)
 
     def _costs(
         self, ask: Ask, views: Sequence[View], computed: Sequence[float], part: float
     ) -> list[float]:
         least = min(computed)
-        presses = _presses(views)
+        by_hash = self._rendezvous is not None
+        presses = [0.0] * len(views) if by_hash else _presses(views)
         costs = []
         for view, tokens, press in zip(views, computed, presses, strict=True):
-            per_token = view.rates.prefill_s
+            rates = view.rates
+            per_token = rates.prefill_s
+            queue = per_token if rates.queue_s is None else rates.queue_s
             again = tokens - least
-            cost = ttft_s(ask, view) - per_token * again
+            cost = (  # as `ttft_s`, without looking at the slow tier again
+                rates.base_s
+                + queue * view.waiting_tokens
+                + per_token * tokens
+                + rates.busy_s * view.in_flight
+            ) - per_token * again
             cost += per_token * again * part * (1.0 + _COPY)
-            if self._rendezvous is None:
+            if not by_hash:
                 cost += per_token * (again * part + least) * press
             cost += _TURN * view.recent_s / view.weight
             costs.append(cost)

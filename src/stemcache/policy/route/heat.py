@@ -18,9 +18,12 @@ _MOST_KEYS = 16_384
 _COOL = 2.0
 """Requests that say nothing yet."""
 _HOT = 24.0
-"""So many more halve what another copy is reckoned to cost."""
+_LONE = 0.1
+"""So much of the requests of a beginning that is little of the traffic argue for another copy …"""
 _BROAD = 4.0
-"""So much sooner for a beginning that is a whole seat's part of the traffic."""
+"""… and so much, by the cube of its part, of one that is a whole seat's: that many more than
+`_HOT` halve what the copy is reckoned to cost. At a high rate every beginning is asked for often;
+one seat can still take it."""
 
 
 @dataclass(slots=True)
@@ -58,7 +61,7 @@ class Heat:
             # same length, or was sent there by another gateway, to a length of its own.
             requests = self._count((head, held_tokens), now_s) or 0.0
         parts = requests / self._all.requests * seats
-        return 1.0 / (1.0 + max(0.0, requests - _COOL) / _HOT * (1.0 + _BROAD * parts * parts))
+        return 1.0 / (1.0 + max(0.0, requests - _COOL) / _HOT * (_LONE + _BROAD * parts**3))
 
     def _count(self, key: Hashable, now_s: float) -> float | None:
         """Requests before this one; None where there were none."""
