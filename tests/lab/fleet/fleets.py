@@ -12,7 +12,7 @@ from stemcache.lab.fleet.setup import FleetSetup, Speeds
 from stemcache.lab.question import Capacity
 from stemcache.lab.visit import visits
 from stemcache.policy.evict import Lru
-from stemcache.policy.route.contract import Ask, Choice, Reason, View
+from stemcache.policy.route.contract import Ask, Choice, Reads, Reason, View
 from stemcache.trace.record import TraceRequest
 
 __all__ = ["SPEEDS", "Scripted", "made", "replica", "request", "setup"]
@@ -24,6 +24,8 @@ SPEEDS = Speeds(100.0, 0.0, 10.0, 4)
 
 class Scripted:
     """Sends requests where it was told to, in turn."""
+
+    reads = Reads.PROMPT
 
     def __init__(self, seats: Sequence[int]) -> None:
         self._seats = list(seats)
