@@ -10,6 +10,7 @@ import pytest
 from stemcache.gateway.keys import TEXT_UNIT_BYTES, Keys, extend_keys, root_key
 from stemcache.gateway.prompt import Prompt
 from stemcache.gateway.read_prompt import PromptReader
+from stemcache.policy.route.contract import Reads
 from stemcache.text.file_tokenizer import FileTokenizer
 from stemcache.text.memo import PromptTokenizer
 from stemcache.wire.api import Api
@@ -574,3 +575,79 @@ def test_remembered_prompts_stay_under_their_bounds(directory: Path) -> None:
     assert 0 < tokenizing.memo.used_bytes <= 50_000
     reader.memo.check()
     tokenizing.memo.check()
+
+
+def reading(reads: Reads, directory: Path | None = None) -> PromptReader:
+    """A reader for a policy that looks at so much."""
+    tokenizing = PromptTokenizer(directory) if directory is not None else None
+    return PromptReader(
+        tokenizing=tokenizing,
+        block_sizes=(16,),
+        session_headers=("X-Session-Id",),
+        reads=lambda: reads,
+    )
+
+
+def test_no_prompt_is_read_for_a_policy_that_looks_at_none(directory: Path) -> None:
+    """What else a request says is: its model, its session, whether it streams, and its size."""
+    body = json.dumps(
+        chat(stream=True, stream_options={"include_usage": False}, max_tokens=7, user="u")
+    ).encode()
+    prompt = read(body, reader=reading(Reads.NOTHING, directory))
+    assert prompt == Prompt(
+        api=Api.CHAT,
+        model="m",
+        stream=True,
+        wants_usage=False,
+        session="-/u",
+        text=None,
+        text_bytes=len(body),
+        output_tokens=7,
+    )
+
+
+def test_only_the_head_is_read_for_a_policy_that_goes_by_sessions(directory: Path) -> None:
+    """And only of a prompt without a session."""
+    reader = reading(Reads.SESSION, directory)
+    bare = read(chat(), reader=reader)
+    assert bare.text is not None
+    assert bare.text.keys == text_keys(chat())[:8]
+    assert not bare.tokens
+    headers = ((b"x-session-id", b"s"),)
+    assert read(chat(), reader=reader, headers=headers).text is None
+
+
+def test_the_first_of_headers_that_are_sent_twice_says_the_session() -> None:
+    """Whatever its case, and before headers that are named later."""
+    reader = PromptReader(session_headers=("X-One", "x-two"))
+    headers = [(b"X-TWO", b"b"), (b"x-one", b" a "), (b"X-One", b"c"), (b"other", b"d")]
+    assert read(chat(), reader=reader, headers=headers).session == "-/a"
+    assert read(chat(), reader=reader, headers=[(b"x-one", b" "), headers[0]]).session == "-/b"
+
+
+@pytest.mark.parametrize("length", [0, 100, 127, 128, 8_100, 8_192, 8_193, 9_000, 20_000])
+def test_short_and_long_texts_have_the_same_keys(length: int) -> None:
+    """Whether or not beginnings are remembered: a conversation grows from one into the other."""
+    rng = Random(length)
+    prompt = "".join(rng.choices("abcdefgh", k=length))
+    body = {"model": "m", "prompt": prompt}
+    text = ('"' + prompt).encode()
+    units = [text[at : at + 128] for at in range(0, len(text) - 127, 128)]
+    expected: list[int] = []
+    extend_keys(expected, root_key("m", None, None), units)
+    reader = PromptReader()
+    for _ in range(2):
+        assert text_keys(body, "/v1/completions", reader=reader) == expected
+    more = text_keys({**body, "prompt": prompt + "x" * 300}, "/v1/completions", reader=reader)
+    assert more[: len(expected)] == expected
+
+
+def test_many_models_and_salts_take_little_memory() -> None:
+    """Their roots are remembered up to a number, and none that is long."""
+    reader = PromptReader()
+    for number in range(2_000):
+        read(chat(), reader=reader, salt=f"s{number}")
+    assert len(reader._roots) <= 1024
+    reader._roots.clear()
+    read(chat(), reader=reader, salt="s" * 1000)
+    assert not reader._roots

@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from stemcache.gateway.decision import Source
+from stemcache.gateway.gossip import Placement
 from stemcache.gateway.member import Member
 from stemcache.gateway.notice import Notice, NoticeKind
 from stemcache.gateway.prompt import Prompt
@@ -13,13 +14,14 @@ from stemcache.gateway.router import Flight, Router
 from stemcache.gateway.self_check import Standing
 from stemcache.gateway.settings import Agree, GatewaySettings, HealthSettings, Limits
 from stemcache.gateway.usage import AnswerUsage
-from stemcache.policy.route.contract import Reason
+from stemcache.policy.route.contract import Reads, Reason
 from tests.gateway.prompts import nothing_to_route, text_prompt, token_prompt
 
 LONG = "x" * 100 + "a system prompt of some length, " * 60
 
 
 def specs(*names: str, **more: object) -> list[ReplicaSpec]:
+    """Replicas by name."""
     return [ReplicaSpec(name=name, url=f"http://{name}", **more) for name in names]  # type: ignore[arg-type]
 
 
@@ -282,7 +284,7 @@ def test_two_gateways_that_hash_agree_on_cold_prompts() -> None:
 
 def test_what_another_gateway_tells_is_believed() -> None:
     """Its placements are guesses here, and its load counts."""
-    told = []
+    told: list[Placement] = []
     one = Bench(*specs("a", "b"), agree=Agree.REDIS)
     other = Bench(*specs("a", "b"), agree=Agree.REDIS)
     one.router.on_placed = told.append
@@ -319,6 +321,62 @@ def test_the_header_says_where_why_and_what_else() -> None:
     }
     assert fields["reason"] == "cached"
     assert "x" * 20 not in text
+
+
+UNREADING = ("least-load", "power-of-two", "random", "round-robin")
+
+
+@pytest.mark.parametrize("policy", UNREADING)
+def test_a_policy_that_looks_at_no_prompts_predicts_and_remembers_nothing(policy: str) -> None:
+    """No figure is shown that nobody computed, and what was sent takes no memory."""
+    bench = Bench(*specs("a", "b"), policy=policy)
+    assert bench.router.reads() is Reads.NOTHING
+    before = bench.router.mirror.bytes_used
+    for _ in range(4):
+        flight = bench.ask(text_prompt(LONG), cached=0)
+        assert flight.decision.source is Source.NONE
+        assert b"cached=" not in flight.decision.header()
+        assert b"source=none; ttft=" in flight.decision.header()
+        assert flight.decision.as_json()["predicted_cached_tokens"] is None
+    assert bench.router.mirror.bytes_used == before
+    checks = [bench.member(name).seats[0].check for name in ("a", "b")]
+    assert sum(check.unpredicted for check in checks) == 4
+    assert {check.standing for check in checks} == {Standing.UNKNOWN}
+
+
+def test_a_policy_that_looks_at_no_prompts_still_learns_how_long_they_are() -> None:
+    """From reports: a queue is counted in tokens."""
+    bench = Bench(*specs("a", "b"), policy="least-load")
+    guessed = bench.send(text_prompt(LONG)).decision.prompt_tokens
+    for _ in range(3):
+        bench.finish(bench.send(text_prompt(LONG)), cached=0, prompt=2 * guessed)
+    assert abs(bench.send(text_prompt(LONG)).decision.prompt_tokens - 2 * guessed) <= 2
+
+
+def test_a_session_is_followed_without_its_prompt() -> None:
+    """One without a session goes by its beginning."""
+    bench = Bench(*specs("a", "b", "c"), policy="session")
+    assert bench.router.reads() is Reads.SESSION
+    bare = nothing_to_route()
+    bare.session = "-/s"
+    seats = {bench.ask(bare, cached=None).decision.name for _ in range(6)}
+    assert len(seats) == 1
+    reasons = {bench.ask(text_prompt(LONG)).decision.choice.reason for _ in range(3)}
+    assert reasons == {Reason.HASHED}
+
+
+def test_a_reload_with_a_policy_that_looks_at_no_prompts_forgets_what_was_guessed() -> None:
+    """It would be wrong by the time that another looks at it."""
+    bench = Bench(*specs("a"), policy="cache-aware")
+    bench.ask(text_prompt(LONG), cached=0)
+    flight = bench.send(text_prompt(LONG))
+    assert flight.decision.predicted_cached > 400
+    for policy in ("round-robin", "cache-aware"):
+        settings = GatewaySettings(replicas=bench.settings.replicas, policy=policy)
+        bench.router.configure(settings, settings.replicas)
+    bench.finish(flight, cached=0)
+    assert bench.send(text_prompt(LONG)).decision.predicted_cached == 0
+    bench.router.mirror.check()
 
 
 def test_explain_sends_nothing_and_says_who_was_left_out() -> None:

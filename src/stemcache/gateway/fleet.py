@@ -218,18 +218,13 @@ class Fleet:
         self, model: str | None, now_s: float, exclude: frozenset[int]
     ) -> list[tuple[Member, Seat]]:
         most = self._settings.limits.per_replica
-        able = [
-            member
-            for member in self._members.values()
-            if member.refuses(model, now_s, most) is None
-        ]
+        members = self._members.values()
+        able = [member for member in members if member.takes(model, now_s, most)]
         if not able and model is not None and not self._serves(model):
             # Nobody has it: the refusal is a replica's to word.
-            able = [
-                member
-                for member in self._members.values()
-                if member.refuses(None, now_s, most) is None
-            ]
+            able = [member for member in members if member.takes(None, now_s, most)]
+        if not exclude:
+            return [(member, seat) for member in able for seat in member.seats]
         return [
             (member, seat) for member in able for seat in member.seats if seat.number not in exclude
         ]

@@ -103,6 +103,11 @@ class Guess:
         """What it can hold, as told or as learned since; None: not known yet. O(1)."""
         return self._seats[seat].capacity.units
 
+    def room(self, seat: int) -> tuple[int, int | None]:
+        """As `held_units` and `capacity_units`, in one look."""
+        mine = self._seats[seat]
+        return mine.units, mine.capacity.units
+
     def held_units(self, seat: int) -> int:
         """Units that it is believed to hold. O(1)."""
         return self._seats[seat].units

@@ -64,6 +64,17 @@ class Member:
         """Over all seats."""
         return sum(seat.load.in_flight for seat in self.seats)
 
+    def takes(self, model: str | None, now_s: float, per_replica: int) -> bool:
+        """Whether `refuses` would find no reason. About 0.2 µs."""
+        return (
+            self.up
+            and not self.draining
+            and not self.leaving
+            and (not self.models or model is None or model in self.models)
+            and self.breaker.allows(now_s)
+            and not (per_replica and self.in_flight >= per_replica)
+        )
+
     def refuses(self, model: str | None, now_s: float, per_replica: int) -> str | None:
         """Why it cannot be chosen for this model now; None where it can. O(ranks)."""
         if self.leaving:

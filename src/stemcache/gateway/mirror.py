@@ -22,14 +22,13 @@ from stemcache.gateway.keys import TEXT_UNIT_BYTES, Keys
 from stemcache.gateway.prompt import Prompt
 from stemcache.gateway.usage import AnswerUsage
 
-__all__ = ["DEFAULT_BLOCK", "Belief", "Mirror"]
+__all__ = ["DEFAULT_BLOCK", "NOTHING", "Belief", "Mirror", "Room"]
 
 DEFAULT_BLOCK = 16
 """Tokens a block, of a seat that has not said."""
 
 
-@dataclass(frozen=True, slots=True)
-class Belief:
+class Belief(NamedTuple):
     """Of one prompt at one seat, in tokens."""
 
     cached: int
@@ -38,7 +37,16 @@ class Belief:
     source: Source
 
 
-_NOTHING = Belief(0, 0, Source.NONE)
+class Room(NamedTuple):
+    """Of one seat's cache, in tokens."""
+
+    held: int
+    capacity: int | None
+    """None where it is unknown."""
+
+
+NOTHING = Belief(0, 0, Source.NONE)
+"""Of a seat where nobody has looked."""
 _NOT_HELD = Belief(0, 0, Source.GUESS)
 
 
@@ -143,18 +151,24 @@ class Mirror:
         """
         looked: dict[int, _Looked | None] = {}  # by block size: mostly one
         found: dict[int, Belief] = {}
+        places = self._places
         for seat in seats:
-            place = self._places[seat]
-            block = place.block
+            place = places[seat]
+            holdings = place.holdings
+            block = (
+                (holdings is not None and holdings.block_tokens)
+                or place.block_tokens
+                or DEFAULT_BLOCK
+            )
             if block in looked:
                 look = looked[block]
             else:
                 look = looked[block] = self._look(prompt, place, tokens)
             if look is None:
-                found[seat] = _NOTHING
+                found[seat] = NOTHING
                 continue
             units = look.walk.get(seat)
-            if place.holdings is None or not look.exact:
+            if holdings is None or not look.exact:
                 if units is None:
                     found[seat] = _NOT_HELD
                 else:
@@ -162,7 +176,7 @@ class Mirror:
                     found[seat] = Belief(cached, 0, Source.GUESS)
                 continue
             guessed = min(look.most, int((units or 0) * look.unit_tokens))
-            held = place.holdings.held(look.keys)
+            held = holdings.held(look.keys)
             fast = min(look.most, int(held.fast_units * look.unit_tokens))
             anywhere = min(look.most, int(held.any_units * look.unit_tokens))
             cached = max(guessed, fast)
@@ -215,8 +229,7 @@ class Mirror:
 
     def reported(self, seat: int, prompt: Prompt, believed: int, usage: AnswerUsage) -> Verdict:
         """Learn from an answer what its seat had held of the prompt, and how long that was."""
-        if usage.prompt_tokens is not None and prompt.prompt_tokens is None:
-            self._estimate.learn(prompt.model, prompt.text_bytes, usage.prompt_tokens)
+        self.learn_length(prompt, usage)
         place = self._places.get(seat)
         if place is None or place.complete or usage.cached_tokens is None:
             return Verdict.UNKNOWN
@@ -242,6 +255,30 @@ class Mirror:
         if keys is None or keys.exact:
             return block
         return block + round(2 * self._unit_tokens(prompt, keys))
+
+    def rooms(self, seats: Iterable[int]) -> list["Room"]:
+        """For each seat what it holds and can hold. About 0.5 µs a seat."""
+        text_unit = 0.0 if self._exact else TEXT_UNIT_BYTES / self._estimate.bytes_a_token(None)
+        found = []
+        for seat in seats:
+            place = self._places[seat]
+            if place.complete:
+                found.append(Room(self.held_tokens(seat), place.kv_tokens))
+                continue
+            held, capacity = self._guess.room(seat)
+            unit = text_unit or place.block
+            found.append(Room(int(held * unit), None if capacity is None else int(capacity * unit)))
+        return found
+
+    def learn_length(self, prompt: Prompt, usage: AnswerUsage) -> None:
+        """Learn from an answer how long its prompt was."""
+        if usage.prompt_tokens is not None and prompt.prompt_tokens is None:
+            self._estimate.learn(prompt.model, prompt.text_bytes, usage.prompt_tokens)
+
+    def forget_guesses(self) -> None:
+        """What was routed is not followed from now on, so that nothing is known of it later."""
+        for seat in self._places:
+            self._guess.clear(seat)
 
     def held_tokens(self, seat: int) -> int:
         """Tokens that the seat is believed to hold. O(1)."""

@@ -81,6 +81,7 @@ def _seat(seat: Seat, mirror: Mirror, now_s: float) -> dict[str, Any]:
             "standing": str(check.standing),
             "answers_with_report": check.answers,
             "answers_without": check.silent,
+            "answers_not_predicted": check.unpredicted,
             "predicted_cached_tokens": check.predicted_tokens,
             "reported_cached_tokens": check.reported_tokens,
             "prompt_tokens": check.prompt_tokens,

@@ -12,9 +12,9 @@ of the mirror; the others are O(nodes of the prompt's path).
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from stemcache.gateway.decision import Decision, Source
 from stemcache.gateway.fleet import Fleet
@@ -22,7 +22,7 @@ from stemcache.gateway.gossip import Placement, placement
 from stemcache.gateway.guess import Verdict
 from stemcache.gateway.keys import Keys
 from stemcache.gateway.member import Member, Seat
-from stemcache.gateway.mirror import Belief
+from stemcache.gateway.mirror import NOTHING, Belief, Room
 from stemcache.gateway.notice import Listener, Notice, NoticeKind
 from stemcache.gateway.prompt import Prompt
 from stemcache.gateway.replica import ReplicaSpec
@@ -32,7 +32,7 @@ from stemcache.gateway.settings import Agree, GatewaySettings
 from stemcache.gateway.usage import AnswerUsage
 from stemcache.policy.route import make
 from stemcache.policy.route.anchors import Anchors
-from stemcache.policy.route.contract import Ask, View
+from stemcache.policy.route.contract import Ask, Reads, View
 from stemcache.policy.route.load import Sent
 
 __all__ = ["Flight", "Router"]
@@ -43,6 +43,7 @@ _FIRST_RUNG = 2
 _ANCHOR_KEYS = 65_536
 _OTHERS_S = 2.0
 """What another gateway said of its load longer ago is not counted."""
+_NO_ROOM = Room(0, None)
 
 
 @dataclass(slots=True)
@@ -81,7 +82,13 @@ class Router(Fleet):
         before = self._settings
         if (settings.policy, settings.agree) != (before.policy, before.agree):
             self._policy = make(settings.policy, by_hash=settings.agree is Agree.HASH)
+            if self._policy.reads is not Reads.PROMPT:
+                self.mirror.forget_guesses()
         super().configure(settings, replicas)
+
+    def reads(self) -> Reads:
+        """What is to be read of requests: as much as the policy looks at."""
+        return self._policy.reads
 
     def choose(
         self, prompt: Prompt, *, now_s: float, exclude: frozenset[int] = frozenset()
@@ -94,19 +101,21 @@ class Router(Fleet):
         if not seats:
             return None
         tokens = self.mirror.prompt_tokens(prompt)
-        beliefs = self.mirror.beliefs(prompt, [seat.number for _, seat in seats], tokens)
+        beliefs = self._beliefs(prompt, seats, tokens)
         views = self._views(seats, beliefs, now_s)
-        return self._decide(prompt, seats, beliefs, views, now_s=now_s)
+        return self._decide(prompt, tokens, seats, beliefs, views, now_s=now_s)
 
     def explain(self, prompt: Prompt, *, now_s: float) -> dict[str, Any]:
         """What `choose` would say, what it saw, and who could not be chosen and why."""
         seats = self._eligible(prompt.model, now_s, frozenset())
         tokens = self.mirror.prompt_tokens(prompt)
-        beliefs = self.mirror.beliefs(prompt, [seat.number for _, seat in seats], tokens)
+        beliefs = self._beliefs(prompt, seats, tokens)
         views = self._views(seats, beliefs, now_s)
         kept = self._policy, self._rng
         self._policy, self._rng = deepcopy(kept)  # its turn and its chance stay as they are
-        decision = self._decide(prompt, seats, beliefs, views, now_s=now_s) if seats else None
+        decision = (
+            self._decide(prompt, tokens, seats, beliefs, views, now_s=now_s) if seats else None
+        )
         self._policy, self._rng = kept
         most = self._settings.limits.per_replica
         chosen_from = {member.spec.name for member, _ in seats}
@@ -115,7 +124,7 @@ class Router(Fleet):
             "policy": self._settings.policy,
             "model": prompt.model,
             "unread": prompt.unread,
-            "seats": view_report(views, [beliefs[seat.number] for _, seat in seats]),
+            "seats": view_report(views, beliefs),
             "left_out": {
                 member.spec.name: member.refuses(prompt.model, now_s, most)
                 for member in self._members.values()
@@ -126,16 +135,16 @@ class Router(Fleet):
     def _decide(
         self,
         prompt: Prompt,
+        tokens: int,
         seats: Sequence[tuple[Member, Seat]],
-        beliefs: dict[int, Belief],
+        beliefs: Sequence[Belief],
         views: Sequence[View],
         *,
         now_s: float,
     ) -> Decision:
-        tokens = self.mirror.prompt_tokens(prompt)
         choice = self._policy.choose(self._ask(prompt, tokens), views, now_s=now_s, rng=self._rng)
         member, seat = seats[choice.seat]
-        belief = beliefs[seat.number]
+        belief = beliefs[choice.seat]
         return Decision(
             seat=seat.number,
             name=seat.name,
@@ -156,14 +165,16 @@ class Router(Fleet):
         seat.reasons[decision.choice.reason] += 1
         computed = max(1, decision.prompt_tokens - decision.predicted_cached)
         sent = seat.load.sent(decision.prompt_tokens, computed, now_s=now_s, streams=prompt.stream)
-        units = self.mirror.routed(seat.number, prompt)
-        if self.on_placed is not None:
-            keys = self.mirror.keys_for(seat.number, prompt)
-            if keys is not None and not self.mirror.follows(seat.number):
-                self.on_placed(placement(seat.name, keys))
-        rungs = _rungs(prompt.text)
-        if rungs:
-            self._anchors.seen(rungs, decision.prompt_tokens, now_s=now_s)
+        units = 0
+        if self._policy.reads is Reads.PROMPT:
+            units = self.mirror.routed(seat.number, prompt)
+            if self.on_placed is not None:
+                keys = self.mirror.keys_for(seat.number, prompt)
+                if keys is not None and not self.mirror.follows(seat.number):
+                    self.on_placed(placement(seat.name, keys))
+            rungs = _rungs(prompt.text)
+            if rungs:
+                self._anchors.seen(rungs, decision.prompt_tokens, now_s=now_s)
         return Flight(decision, prompt, now_s, sent, units)
 
     def first(self, flight: Flight, *, now_s: float) -> None:
@@ -196,6 +207,9 @@ class Router(Fleet):
             seat.check.add_silent()
         elif flight.decision.source is not Source.NONE:
             self._check(seat, flight, reported, usage)
+        else:
+            seat.check.add_unpredicted(reported.cached, reported.prompt)
+            self.mirror.learn_length(flight.prompt, usage)
         self._sweep(member)
 
     def failed(self, flight: Flight, kind: str, *, now_s: float, blame: bool) -> None:
@@ -231,26 +245,41 @@ class Router(Fleet):
         if member.leaving and not member.in_flight:
             self._forget(member)
 
+    def _beliefs(
+        self, prompt: Prompt, seats: Sequence[tuple[Member, Seat]], tokens: int
+    ) -> list[Belief]:
+        """One a seat."""
+        if self._policy.reads is not Reads.PROMPT:
+            return [NOTHING] * len(seats)
+        return list(
+            self.mirror.beliefs(prompt, [seat.number for _, seat in seats], tokens).values()
+        )
+
     def _views(
-        self, seats: Sequence[tuple[Member, Seat]], beliefs: dict[int, Belief], now_s: float
+        self, seats: Sequence[tuple[Member, Seat]], beliefs: Sequence[Belief], now_s: float
     ) -> list[View]:
-        mirror, gateways = self.mirror, self._settings.gateways
+        gateways = self._settings.gateways
         if self._agree_by_telling:
             gateways = 1  # what others have there is known
+        if self._policy.reads is Reads.PROMPT:
+            rooms = self.mirror.rooms([seat.number for _, seat in seats])
+        else:
+            rooms = [_NO_ROOM] * len(seats)
         views = []
-        for member, seat in seats:
-            belief = beliefs[seat.number]
+        for (member, seat), belief, room in zip(seats, beliefs, rooms, strict=True):
             view = seat.load.view(
                 seat.name,
                 cached_tokens=belief.cached,
                 slow_tokens=belief.slow,
                 now_s=now_s,
                 weight=member.spec.weight,
-                held_tokens=mirror.held_tokens(seat.number),
-                capacity_tokens=mirror.capacity_tokens(seat.number),
+                held_tokens=room.held,
+                capacity_tokens=room.capacity,
                 gateways=gateways,
             )
-            views.append(_with_others(view, seat, now_s) if seat.others else view)
+            if seat.others:
+                _add_others(view, seat, now_s)
+            views.append(view)
         return views
 
     @property
@@ -258,6 +287,8 @@ class Router(Fleet):
         return self._settings.agree is Agree.REDIS
 
     def _ask(self, prompt: Prompt, tokens: int) -> Ask:
+        if self._policy.reads is Reads.NOTHING:
+            return Ask(tokens, output_tokens=prompt.output_tokens)
         rungs = _rungs(prompt.text)
         return Ask(
             prompt_tokens=tokens,
@@ -291,8 +322,7 @@ class Router(Fleet):
             self._say(Notice(NoticeKind.AGREES, seat.name))
 
 
-@dataclass(frozen=True, slots=True)
-class _Report:
+class _Report(NamedTuple):
     prompt: int
     cached: int
 
@@ -310,13 +340,13 @@ def _plausible(usage: AnswerUsage, decision: Decision) -> _Report | None:
     return _Report(prompt, cached)
 
 
-def _with_others(view: View, seat: Seat, now_s: float) -> View:
-    fresh = [other for other in seat.others.values() if now_s - other.told_s < _OTHERS_S]
-    return replace(
-        view,
-        in_flight=view.in_flight + sum(other.in_flight for other in fresh),
-        waiting_tokens=view.waiting_tokens + sum(other.waiting_tokens for other in fresh),
-    )
+def _add_others(view: View, seat: Seat, now_s: float) -> None:
+    """What other gateways have there, in a view that nobody has seen yet."""
+    for other in seat.others.values():
+        if now_s - other.told_s < _OTHERS_S:
+            view.in_flight += other.in_flight
+            view.waiting_tokens += other.waiting_tokens
+            view.tidy = False  # others' figures
 
 
 def _rungs(text: Keys | None) -> list[int]:

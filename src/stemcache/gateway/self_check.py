@@ -43,6 +43,8 @@ class SelfCheck:
     """With a report."""
     silent: int = 0
     """Without one."""
+    unpredicted: int = 0
+    """With one, and nothing to compare it with."""
     differing: int = 0
     over: int = 0
     """Of those, where more was predicted than reported."""
@@ -65,6 +67,12 @@ class SelfCheck:
         self._last.append(differs)
         self._differing_lately += differs
         return self._judged()
+
+    def add_unpredicted(self, reported: int, prompt: int) -> None:
+        """An answer's figures where nothing was predicted: they count in the sums alone."""
+        self.unpredicted += 1
+        self.reported_tokens += reported
+        self.prompt_tokens += prompt
 
     def add_silent(self) -> None:
         """An answer that said nothing of its cache."""

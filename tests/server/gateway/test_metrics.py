@@ -19,13 +19,13 @@ from tests.gateway.prompts import text_prompt
 class Bench:
     """Metrics of a router with replica a and replica b of two ranks."""
 
-    def __init__(self) -> None:
+    def __init__(self, policy: str = "round-robin") -> None:
         replicas = (
             ReplicaSpec(name="a", url="http://a:1"),
             ReplicaSpec(name="b", url="http://b:1", ranks=2),
         )
         settings = GatewaySettings(
-            replicas=replicas, policy="round-robin", health=HealthSettings(breaker_failures=1)
+            replicas=replicas, policy=policy, health=HealthSettings(breaker_failures=1)
         )
         self.router = Router(settings, rng=Random(1))
         self.router.configure(settings, replicas)
@@ -92,7 +92,7 @@ def test_requests_are_counted_by_seat_and_reason() -> None:
 
 def test_predictions_and_reports_are_summed() -> None:
     """An answer without a report adds to neither."""
-    bench = Bench()
+    bench = Bench("cache-aware")
     bench.router.drain("b", on=True)
     for cached in (0, 250, None):
         bench.send(cached=cached)
@@ -109,9 +109,23 @@ def test_predictions_and_reports_are_summed() -> None:
     assert found["stemcache_route_mirror_disagrees", "a"] == 0
 
 
+def test_reports_are_summed_where_nothing_is_predicted() -> None:
+    """By a policy that looks at no prompts: hits are seen, and no answer is held against it."""
+    bench = Bench("round-robin")
+    bench.router.drain("b", on=True)
+    for cached in (0, 250, None):
+        bench.send(cached=cached)
+    found = bench.read()
+    assert found["stemcache_route_prompt_tokens_total", "a"] == 600
+    assert found["stemcache_route_reported_cached_tokens_total", "a"] == 250
+    assert found["stemcache_route_predicted_cached_tokens_total", "a"] == 0
+    assert found["stemcache_route_checked_answers_total", "differing", "a"] == 0
+    assert found["stemcache_route_checked_answers_total", "nothing", "a"] == 1
+
+
 def test_the_mirror_is_measured() -> None:
     """Its memory, and what each seat is believed to hold."""
-    bench = Bench()
+    bench = Bench("cache-aware")
     seat = bench.send()
     found = bench.read()
     assert found["stemcache_route_mirror_bytes",] == bench.router.mirror.bytes_used

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from random import Random
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 __all__ = ["Ask", "Choice", "Rates", "Reads", "Reason", "RoutePolicy", "View"]
 
@@ -31,9 +31,9 @@ class Rates:
     seat computes several prompts at a time."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ask:
-    """One request as routing sees it."""
+    """One request as routing sees it. Do not mutate; not frozen, as `View` is not."""
 
     prompt_tokens: int
     """Exact, or estimated from its bytes."""
@@ -79,6 +79,8 @@ class View:
     """Tokens believed to be in its cache."""
     capacity_tokens: int | None = None
     """Tokens its cache can hold; None where unknown."""
+    tidy: bool = False
+    """Whoever made it has seen to it that every figure makes sense."""
 
 
 class Reason(StrEnum):
@@ -101,8 +103,7 @@ class Reason(StrEnum):
     """Nobody holds a useful part."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """Whom to send the request to."""
 
     seat: int

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import exp
 
 from stemcache.policy.route.contract import View
+from stemcache.policy.route.predict import LEAST_WEIGHT, MOST
 from stemcache.policy.route.rates import FleetRates, SeatRates
 
 __all__ = ["Load", "Sent"]
@@ -196,7 +197,8 @@ class Load:
         gateways: int = 1,
     ) -> View:
         """The seat as a policy sees it, with what so many `gateways` should have there together."""
-        if self._now_s is not None and now_s - self._now_s > _NOTICED_S:
+        last_s = self._now_s
+        if last_s is not None and now_s - last_s > _NOTICED_S:
             self._pass(now_s)
         rates = self.rates.rates(now_s=now_s)
         # By the rates of now: while they are being learned, work of before would count otherwise.
@@ -215,19 +217,35 @@ class Load:
             usual.seen(in_flight, ahead)
             in_flight += int((gateways - 1) * usual.in_flight)
             ahead += int((gateways - 1) * usual.waiting_tokens)
+        fresh_tokens = self._fresh
+        if gateways > 1:
+            recent_s *= gateways
+            fresh_tokens *= gateways
+        # None of its own figures is ever negative, nor are learned rates; a sum that is not a
+        # number, or not finite, fails. What is not known to be tidy is looked at one by one.
+        figures = cached_tokens + slow_tokens + held_tokens + in_flight + ahead
+        tidy = (
+            figures + recent_s + fresh_tokens + weight <= MOST
+            and weight > LEAST_WEIGHT
+            and cached_tokens >= 0
+            and slow_tokens >= 0
+            and held_tokens >= 0
+            and (capacity_tokens is None or 0 < capacity_tokens <= MOST)
+        )
         return View(
             name,
             cached_tokens,
             slow_tokens,
             in_flight,
             ahead,
-            recent_s * gateways,
-            self._fresh * gateways,
+            recent_s,
+            fresh_tokens,
             self._busy_share,
             rates,
             weight,
             held_tokens,
             capacity_tokens,
+            tidy,
         )
 
     def _ahead(self, prefill_s: float, now_s: float) -> float:

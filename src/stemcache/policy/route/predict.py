@@ -11,19 +11,30 @@ from dataclasses import replace
 
 from stemcache.policy.route.contract import Ask, Choice, Rates, Reason, View
 
-__all__ = ["SLOW_SHARE", "answer", "computed_tokens", "loaded", "positive", "tidy", "ttft_s"]
+__all__ = [
+    "LEAST_WEIGHT",
+    "MOST",
+    "SLOW_SHARE",
+    "answer",
+    "computed_tokens",
+    "loaded",
+    "positive",
+    "tidy",
+    "ttft_s",
+]
 
 SLOW_SHARE = 0.2
 """What a token from a slower tier costs of one that is computed; transfers are four to ten times as
 fast as a prefill on the hardware that such tiers are sold for."""
 
-_MOST = 1e15
-_LEAST = 1e-9  # weight
+MOST = 1e15
+"""Figures that are larger are a mistake of somebody's."""
+LEAST_WEIGHT = 1e-9
 
 
 def positive(number: object) -> float:
     """The number, or 0 where it is negative, not finite, or no number at all."""
-    if isinstance(number, int | float) and 0.0 <= number <= _MOST:
+    if isinstance(number, int | float) and 0.0 <= number <= MOST:
         return float(number)
     return 0.0
 
@@ -31,11 +42,15 @@ def positive(number: object) -> float:
 def tidy(ask: Ask, views: Sequence[View]) -> tuple[Ask, Sequence[View]]:
     """The same without figures that make no sense: those count as nothing.
 
-    What gives policies the right to calculate. About 0.5 µs a view; copies only what is untidy.
+    What gives policies the right to calculate. About 1 µs a view that is not known to be tidy;
+    copies only what is not.
     """
     if not _is_tidy_number(ask.prompt_tokens):
         ask = replace(ask, prompt_tokens=int(positive(ask.prompt_tokens)))
-    if all(map(_is_tidy, views)):
+    for view in views:
+        if not (view.tidy or _is_tidy(view)):
+            break
+    else:
         return ask, views
     return ask, [view if _is_tidy(view) else _tidied(view) for view in views]
 
@@ -83,26 +98,26 @@ def answer(
 
 
 def _is_tidy_number(number: object) -> bool:
-    return isinstance(number, int | float) and 0.0 <= number <= _MOST
+    return isinstance(number, int | float) and 0.0 <= number <= MOST
 
 
 def _is_tidy(view: View) -> bool:
     rates = view.rates
     try:
         return (
-            0 <= view.cached_tokens <= _MOST
-            and 0 <= view.slow_tokens <= _MOST
-            and 0 <= view.in_flight <= _MOST
-            and 0 <= view.waiting_tokens <= _MOST
-            and 0.0 <= view.recent_s <= _MOST
-            and 0.0 <= view.fresh_tokens <= _MOST
-            and _LEAST < view.weight <= _MOST
-            and 0 <= view.held_tokens <= _MOST
-            and (view.capacity_tokens is None or 0 < view.capacity_tokens <= _MOST)
-            and 0.0 <= rates.base_s <= _MOST
-            and 0.0 <= rates.prefill_s <= _MOST
-            and 0.0 <= rates.busy_s <= _MOST
-            and (rates.queue_s is None or 0.0 <= rates.queue_s <= _MOST)
+            0 <= view.cached_tokens <= MOST
+            and 0 <= view.slow_tokens <= MOST
+            and 0 <= view.in_flight <= MOST
+            and 0 <= view.waiting_tokens <= MOST
+            and 0.0 <= view.recent_s <= MOST
+            and 0.0 <= view.fresh_tokens <= MOST
+            and LEAST_WEIGHT < view.weight <= MOST
+            and 0 <= view.held_tokens <= MOST
+            and (view.capacity_tokens is None or 0 < view.capacity_tokens <= MOST)
+            and 0.0 <= rates.base_s <= MOST
+            and 0.0 <= rates.prefill_s <= MOST
+            and 0.0 <= rates.busy_s <= MOST
+            and (rates.queue_s is None or 0.0 <= rates.queue_s <= MOST)
         )
     except TypeError:
         return False
@@ -126,7 +141,7 @@ def _tidied(view: View) -> View:
             busy_s=positive(rates.busy_s),
             queue_s=None if rates.queue_s is None else positive(rates.queue_s),
         ),
-        weight=weight if weight > _LEAST else 1.0,
+        weight=weight if weight > LEAST_WEIGHT else 1.0,
         held_tokens=int(positive(view.held_tokens)),
         capacity_tokens=int(positive(view.capacity_tokens)) or None,
     )

@@ -213,6 +213,7 @@ class Assembly:
             block_sizes=self.router.block_sizes,
             session_headers=settings.session_headers,
             adapters=self.router.adapter_of,
+            reads=self.router.reads,
         )
 
     def _on_notice(self, notice: Notice) -> None:
