@@ -22,6 +22,7 @@ LONG = "x" * 100 + "a system prompt of some length, " * 60
 
 def specs(*names: str, **more: object) -> list[ReplicaSpec]:
     """Replicas by name."""
+    """Replicas by name."""
     return [ReplicaSpec(name=name, url=f"http://{name}", **more) for name in names]  # type: ignore[arg-type]
 
 
