@@ -11,7 +11,6 @@ holds a sixty-fourth of all units, and poor neighbours are joined, so that there
 
 from array import array
 from bisect import bisect_right
-from itertools import accumulate
 
 __all__ = ["Recency"]
 
@@ -49,22 +48,26 @@ class Recency:
 
         `uses`: number and units of each stretch, from the prompt's beginning, so that numbers do
         not rise. Units of the prompt itself count where they stand before the stretch, and those of
-        the same bucket by half. O(buckets, in C + stretches).
+        the same bucket by half. O(stretches + buckets newer than the last of them, in C).
         """
-        if not uses:
-            return []
-        newer = list(accumulate(reversed(self._units), initial=0))
-        buckets = [bisect_right(self._starts, number) - 1 for number, _ in uses]
-        own: dict[int, int] = {}
-        for at, (_, units) in zip(buckets, uses, strict=True):
-            own[at] = own.get(at, 0) + units
-        found, before, last = [], 0, -1
-        for at, (_, units) in zip(buckets, uses, strict=True):
-            if at != last:
-                before, last = 0, at
-            others = max(0, self._units[at] - own[at])
-            found.append(newer[len(newer) - 2 - at] + others // 2 + before)
-            before += units
+        starts, units = self._starts, self._units
+        found: list[int] = []
+        newer, behind = 0, len(units)
+        begin = 0
+        while begin < len(uses):
+            at = bisect_right(starts, uses[begin][0]) - 1
+            first_number = starts[at]
+            own, end = 0, begin
+            while end < len(uses) and uses[end][0] >= first_number:
+                own += uses[end][1]
+                end += 1
+            newer += sum(units[at + 1 : behind])
+            behind = at + 1
+            distance = newer + max(0, units[at] - own) // 2
+            for _, mine in uses[begin:end]:
+                found.append(distance)
+                distance += mine
+            begin = end
         return found
 
     def _join(self) -> None:

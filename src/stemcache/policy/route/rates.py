@@ -165,14 +165,18 @@ class FleetRates:
         likely = (0.5 * mean, prefill, x[1], _BUSY_SHARE * mean)
         least = (0.0, weight * 1e-6, weight * 1e-6, weight)
         lean = _RIDGE / (1.0 + self._count / _SIZE_REQUESTS)
+        # What does not change from sweep to sweep, in the order of the descent.
+        steps = []
+        for at in (1, 2, 3, 0):
+            row = m[at]
+            ridge = lean * max(row[at], least[at])
+            steps.append((at, *row, row[at], b[at] + ridge * likely[at], row[at] + ridge))
         for _ in range(_SWEEPS):
-            for at in (1, 2, 3, 0):
-                row = m[at]
-                ridge = lean * max(row[at], least[at])
-                rest = row[0] * x[0] + row[1] * x[1] + row[2] * x[2] + row[3] * x[3]
-                rest -= row[at] * x[at]
-                scale = row[at] + ridge
-                x[at] = max(0.0, (b[at] + ridge * likely[at] - rest) / scale) if scale else 0.0
+            for at, to_base, to_tokens, to_queue, to_busy, own, target, scale in steps:
+                rest = to_base * x[0] + to_tokens * x[1] + to_queue * x[2] + to_busy * x[3]
+                rest -= own * x[at]
+                found = (target - rest) / scale if scale else 0.0
+                x[at] = max(0.0, found)
         self._solution = x
         self._rates = _rates(x, 1.0)
 
@@ -239,7 +243,8 @@ class SeatRates:
         queued = min(max(0.0, ahead) * _UNIT, _MOST)
         features = 1.0, thousands, queued, min(max(0.0, others), _MOST)
         fleet = self._fleet
-        expected = sum(a * b for a, b in zip(fleet.coefficients(), features, strict=True))
+        base, tokens_s, queue_s, busy_s = fleet.coefficients()
+        expected = base + tokens_s * thousands + queue_s * queued + busy_s * features[3]
         if fleet.requests >= _SURE and expected > 0.0:
             self._fade(now_s)
             ratio = log(ttft_s / expected)
