@@ -6,7 +6,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any, cast
 
 import pytest
@@ -42,8 +42,8 @@ class Side:
             logger=logger,
         )
 
-    def _log(self, _logger: object, _name: str, event: dict[str, Any]) -> Any:
-        self.logs.append(event)
+    def _log(self, _logger: object, _name: str, event: MutableMapping[str, Any]) -> Any:
+        self.logs.append(dict(event))
         raise structlog.DropEvent
 
     def loads(self) -> list[Load]:

@@ -61,7 +61,6 @@ class RedisShare:
         self._outbox: list[Placement] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._last = b"$"
-        self._closing = False
         self.connected = False
         self.dropped = 0
         """Placements that were not told."""
@@ -81,7 +80,6 @@ class RedisShare:
     async def close(self) -> None:
         """Stop; what is in the outbox is not told."""
         self._router.on_placed = None
-        self._closing = True
         left = set(self._tasks)
         while left:  # a cancellation that comes as its connection is made is lost in the client
             for task in left:
@@ -100,7 +98,7 @@ class RedisShare:
         from redis.exceptions import RedisError  # noqa: PLC0415  # comes with the extra `route`
 
         wait_s = _RETRY_S
-        while not self._closing:
+        while True:
             begun = self._clock.now()
             try:
                 await work()
@@ -109,8 +107,6 @@ class RedisShare:
                     self._logger.warning("redis_lost", error=worded(error)[:200])
                 self.connected = False
                 self._outbox.clear()
-                if self._closing:
-                    return  # the client may make an error of its own of being cancelled
             if self._clock.now() - begun > _RETRY_MOST_S:
                 wait_s = _RETRY_S
             await asyncio.sleep(wait_s)
