@@ -31,6 +31,8 @@ _NULL_AT_END = re.compile(rb',\s*"usage"\s*:\s*null(?=\s*\}\s*$)')
 _NULL_INSIDE = re.compile(rb',\s*"usage"\s*:\s*null|"usage"\s*:\s*null\s*,\s*')
 _END = re.compile(rb"\r?\n\r?\n|\r\r")
 _MARKS = (b"\n\n", b"\n\r\n", b"\r\r")
+_AT_END = b',"usage":null}\n\n'
+"""The end of an event as vLLM and SGLang write it where usage is asked for."""
 _DONE = (b"data: [DONE]", b'"type":"message_stop"}', b'"type": "message_stop"}')
 
 
@@ -99,9 +101,14 @@ class EventStream:
         return data[:cut]
 
     def _looked_into(self, data: bytes) -> bytes:
-        passed: list[bytes] = []
-        start = 0
-        for end in _END.finditer(data):
+        start = _begin(data, _first(data))
+        found = _OBJECT.search(data, start)
+        silent = data[start : _begin(data, found.start()) if found is not None else len(data)]
+        passed = [data[:start]]
+        if not self._strip or _are_plain_nulls(silent):
+            passed.append(silent.replace(_AT_END, b"}\n\n") if self._strip else silent)
+            start += len(silent)
+        for end in _END.finditer(data, start):
             passed.append(self._event(data[start : end.end()]))
             start = end.end()
         passed.append(data[start:])
@@ -131,6 +138,31 @@ class EventStream:
         if self._strip and _NULL.search(event) is not None:
             return _without_null(event)
         return event
+
+
+def _first(data: bytes) -> int:
+    """Where the first of the words is; at least one is there."""
+    word = data.find(_WORD)
+    timings = data.find(b'"timings"', 0, len(data) if word < 0 else word)
+    return word if timings < 0 else timings
+
+
+def _begin(data: bytes, inside: int) -> int:
+    """Where the event begins that this is a place in."""
+    ends = [(data.rfind(mark, 0, inside), len(mark)) for mark in _MARKS]
+    return max(at + length if at >= 0 else 0 for at, length in ends)
+
+
+def _are_plain_nulls(events: bytes) -> bool:
+    """Whether the word is only at ends of events that are each a line of data."""
+    count = events.count(b"\n\n")
+    return (
+        events.startswith(b"data:")
+        and events.count(_WORD) == events.count(_AT_END)
+        and events.count(b"data:") == count
+        and events.count(b"\n\ndata:") == count - 1
+        and b"\r" not in events
+    )
 
 
 def _without_null(event: bytes) -> bytes:
