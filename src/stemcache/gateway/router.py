@@ -22,7 +22,7 @@ from stemcache.gateway.gossip import Placement, placement
 from stemcache.gateway.guess import Verdict
 from stemcache.gateway.keys import Keys
 from stemcache.gateway.member import Member, Seat
-from stemcache.gateway.mirror import NOTHING, Belief, Room
+from stemcache.gateway.mirror import NOTHING, Belief
 from stemcache.gateway.notice import Listener, Notice, NoticeKind
 from stemcache.gateway.prompt import Prompt
 from stemcache.gateway.replica import ReplicaSpec
@@ -43,7 +43,7 @@ _FIRST_RUNG = 2
 _ANCHOR_KEYS = 65_536
 _OTHERS_S = 2.0
 """What another gateway said of its load longer ago is not counted."""
-_NO_ROOM = Room(0, None)
+_NO_ROOM: tuple[int, int | None] = 0, None
 
 
 @dataclass(slots=True)
@@ -266,15 +266,15 @@ class Router(Fleet):
         else:
             rooms = [_NO_ROOM] * len(seats)
         views = []
-        for (member, seat), belief, room in zip(seats, beliefs, rooms, strict=True):
+        for (member, seat), belief, (held, capacity) in zip(seats, beliefs, rooms, strict=True):
             view = seat.load.view(
                 seat.name,
                 cached_tokens=belief.cached,
                 slow_tokens=belief.slow,
                 now_s=now_s,
                 weight=member.spec.weight,
-                held_tokens=room.held,
-                capacity_tokens=room.capacity,
+                held_tokens=held,
+                capacity_tokens=capacity,
                 gateways=gateways,
             )
             if seat.others:
@@ -304,7 +304,7 @@ class Router(Fleet):
         changed = seat.check.add(
             predicted, reported.cached, reported.prompt, slack=max(slack, reported.prompt // 50)
         )
-        verdict = self.mirror.reported(seat.number, flight.prompt, predicted, usage)
+        verdict = self.mirror.reported(seat.number, flight.prompt, predicted, usage, slack=slack)
         if verdict is Verdict.RESET_SUSPECTED:
             self._lost(seat, "it reports that what it always holds is gone")
         elif changed is Standing.DISAGREES:

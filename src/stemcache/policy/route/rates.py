@@ -88,6 +88,8 @@ class FleetRates:
             assumed.busy_s,
         ]
         self._rates = assumed
+        self.ready: Rates | None = assumed
+        """What `rates` gives, unless something was learned since it was asked last."""
         self._solved = True
         self._decode_s = 0.0
         self.usual = Usual()
@@ -147,6 +149,7 @@ class FleetRates:
         self._sums[size] = [old * kept + new for old, new in zip(sums, added, strict=True)]
         if self._count < _SIZE_REQUESTS or self._count % _SOLVE_EVERY == 0:
             self._solved = False
+            self.ready = None
 
     def observe_decode(self, per_token_s: float) -> None:
         """A stream took so long per output token."""
@@ -178,7 +181,7 @@ class FleetRates:
                 found = (target - rest) / scale if scale else 0.0
                 x[at] = max(0.0, found)
         self._solution = x
-        self._rates = _rates(x, 1.0)
+        self.ready = self._rates = _rates(x, 1.0)
 
 
 class SeatRates:
@@ -219,7 +222,7 @@ class SeatRates:
     def rates(self, *, now_s: float) -> Rates:
         """As known now."""
         if self._factor == 1.0:
-            return self._fleet.rates()
+            return self._fleet.ready or self._fleet.rates()
         if self._now_s is not None and now_s - self._now_s > _STALE_S:
             self._fade(now_s)
             self._judge()
