@@ -162,8 +162,10 @@ class Fleet:
 
     def adapter_of(self, model: str) -> str | None:
         """The adapter that a client's model name stands for; None: a base model. O(replicas)."""
-        served = any(model in member.adapters for member in self._members.values())
-        return model if served else None
+        for member in self._members.values():
+            if model in member.adapters:
+                return model
+        return None
 
     def drain(self, name: str, *, on: bool) -> bool:
         """Send it nothing new (or do so again). False where there is no such replica."""

@@ -175,7 +175,7 @@ class Capacity:
         # in order[n]: of a capacity that takes in the first n bins
         had = np.frombuffer(self._had)
         in_order = np.empty(_BINS + 1)
-        in_order[0] = np.cumsum(had)[-1]
+        in_order[0] = had.sum()
         np.subtract(np.frombuffer(self._lost), had, out=in_order[1:])
         np.cumsum(in_order, out=in_order)
         least = float(in_order.min())
@@ -183,7 +183,7 @@ class Capacity:
         margin = _MARGIN * self._weight
         now = _BINS if self.units is None else _bin(self.units)
         # A capacity inside of a bin is charged the better of its sides.
-        if float(in_order[now : now + 2].min()) <= least + margin:
+        if min(in_order[now : now + 2].tolist()) <= least + margin:
             return Finding.NOTHING
         costs: list[float] = in_order.tolist()
         low = high = costs.index(least)

@@ -198,10 +198,10 @@ class Seat(Ring):
         assert {sent.number for sent in self._sent.values()} == self._open, "answers got lost"
 
     def _measure(self, stretches: Sequence[Stretch]) -> None:
-        starts = [0, *(each.stop for each in stretches)]
-        uses = [
-            (each.used, each.stop - start) for each, start in zip(stretches, starts, strict=False)
-        ]
+        start, uses = 0, []
+        for each in stretches:
+            uses.append((each.used, each.stop - start))
+            start = each.stop
         for each, distance in zip(stretches, self.recency.distances(uses), strict=True):
             each.distance = distance
 

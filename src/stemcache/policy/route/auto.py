@@ -113,19 +113,23 @@ class Auto:
 
 def _presses(views: Sequence[View]) -> list[float]:
     """How much more each cache is pressed than the mean of them, weighed."""
-    rooms = [view.capacity_tokens or 0.0 for view in views]
-    if not all(rooms):
-        rooms = [view.weight for view in views]
-        fills = [1.0] * len(views)
+    rooms = [view.capacity_tokens for view in views]
+    if None in rooms:
+        pressures = [view.fresh_tokens / view.weight for view in views]
     else:
-        fills = [
-            min(1.0, view.held_tokens / room) ** _FULL
-            for view, room in zip(views, rooms, strict=True)
+        pressures = [
+            view.fresh_tokens / room for view, room in zip(views, rooms, strict=True) if room
         ]
-    pressures = [view.fresh_tokens / room for view, room in zip(views, rooms, strict=True)]
     mean = sum(pressures) / len(pressures)
     if mean <= 0.0:
         return [0.0] * len(views)
+    if None in rooms:
+        return [_PRESSURE * (pressure / mean - 1.0) for pressure in pressures]
+    fills = [
+        min(1.0, view.held_tokens / room) ** _FULL
+        for view, room in zip(views, rooms, strict=True)
+        if room
+    ]
     return [
         _PRESSURE * fill * (pressure / mean - 1.0)
         for pressure, fill in zip(pressures, fills, strict=True)
