@@ -188,6 +188,7 @@ def near_gateway(
     settings: GatewaySettings | None = None,
     clock: Clock | None = None,
     pages: Any = None,
+    reader: Any = None,
     tls: ssl.SSLContext | None = None,
     upstream_tls: ssl.SSLContext | None = None,
     specs: Callable[[list[FakeReplica]], Sequence[ReplicaSpec]] | None = None,
@@ -216,7 +217,7 @@ def near_gateway(
         gateway = Gateway(
             given,
             router=router,
-            reader=PromptReader(session_headers=given.session_headers),
+            reader=reader or PromptReader(session_headers=given.session_headers),
             pool=Pool(used, tls=upstream_tls),
             pages=pages or NoPages(),
             clock=used,
@@ -233,7 +234,7 @@ def near_gateway(
         server.close()
         for connection in list(gateway.open):
             connection.abort()
-        gateway.pool.close()
+        gateway.close()
         while gateway.pool.open:  # noqa: ASYNC110  # as above
             await asyncio.sleep(0.001)
         for fake in fakes:

@@ -215,3 +215,58 @@ def test_the_last_event_of_a_stream_is_known(last: bytes) -> None:
     assert not stream.finished
     stream.feed(last)
     assert stream.finished
+
+
+def framed(events: bytes) -> bytes:
+    """As a chunk."""
+    return b"%x\r\n%b\r\n" % (len(events), events)
+
+
+@pytest.mark.parametrize("strip", [False, True])
+@pytest.mark.parametrize("events", [DELTA, DELTA_NULL, DELTA * 3, b": ping\n\n" + DELTA, DONE])
+def test_a_chunk_goes_through_as_its_events_do(events: bytes, *, strip: bool) -> None:
+    """Or is left to be looked into."""
+    fed, chunked = EventStream(strip_usage=strip), EventStream(strip_usage=strip)
+    chunk = framed(events)
+    out = chunked.chunk(chunk, chunk.index(b"\r\n"))
+    assert out == framed(fed.feed(events))
+    assert chunked.finished == fed.finished
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        LAST,
+        DELTA_NULL + DELTA_NULL,
+        DELTA_NULL.replace(b"null", b" null"),
+        b"event: x\n" + DELTA_NULL,
+        b'data: {"timings":{}}\n\n',
+        b'data: {"usage":{},"x":{"a":1,"usage":null}\n\n',
+    ],
+)
+def test_a_chunk_that_speaks_of_usage_is_looked_into(events: bytes) -> None:
+    """Unless it is the one form of saying nothing that is known."""
+    chunk = framed(events)
+    assert EventStream(strip_usage=True).chunk(chunk, chunk.index(b"\r\n")) is None
+
+
+def test_a_chunk_behind_half_an_event_is_no_whole_event() -> None:
+    """It is put together with what is held."""
+    stream = EventStream(strip_usage=False)
+    assert stream.feed(DELTA + DELTA[:9]) == DELTA
+    assert stream.chunk(framed(DELTA[9:]), 2) is None
+
+
+@pytest.mark.parametrize("gap", [b"\n\n", b"\r\n\r\n", b"\n\r\n", b"\r\r"])
+@pytest.mark.parametrize("strip", [False, True])
+def test_a_burst_goes_through_as_its_events_do(gap: bytes, *, strip: bool) -> None:
+    """Whatever stands between them, and wherever usage is."""
+    rng = Random(5)
+    for _ in range(60):
+        kinds = (DELTA, DELTA_NULL, LAST, b": ping\n\n", b'data: {"timings":{"cache_n":1}}\n\n')
+        events = [rng.choice(kinds).replace(b"\n\n", gap) for _ in range(rng.randrange(1, 9))]
+        whole = EventStream(strip_usage=strip)
+        single = EventStream(strip_usage=strip)
+        out = whole.feed(b"".join(events)) + whole.finish()
+        assert out == b"".join([single.feed(event) for event in events]) + single.finish()
+        assert whole.usage() == single.usage()

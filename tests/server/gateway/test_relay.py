@@ -38,7 +38,8 @@ def test_an_answer_goes_through() -> None:
         head, body = client.answer()
         assert re.fullmatch(
             rb"HTTP/1\.1 201 Made So\r\nB: 2\r\na: 1\r\nContent-Length: 2\r\nset-cookie: x\r\n"
-            rb"Set-Cookie: y\r\nX-Stemcache-Decision: replica=\"r0\"; reason=[^\r]*\r\n\r\n",
+            rb"Set-Cookie: y\r\nX-Stemcache-Decision: replica=\"r0\"; reason=[^\r]*\r\n"
+            rb"X-Request-Id: [0-9a-f]{32}\r\n\r\n",
             head,
         )
         assert body == b"ok"

@@ -44,6 +44,12 @@ class Heard:
 
     def __init__(self) -> None:
         self.log: list[Any] = []
+        self.takes_chunks = False
+
+    def chunk(self, data: bytes, size_bytes: int) -> bool:
+        if self.takes_chunks:
+            self.log.append((data, size_bytes))
+        return self.takes_chunks
 
     def head(
         self, status: int, reason: bytes, headers: list[tuple[bytes, bytes]], *, sized: bool
@@ -222,3 +228,76 @@ def test_one_that_was_given_up_is_never_connected() -> None:
     upstream.abort()
     upstream.connection_made(wire)  # type: ignore[arg-type]
     assert (heard.log, wire.acts) == ([], ["abort"])
+
+
+HEAD = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+CHUNK = b"9\r\ndata: a\n\n\r\n"
+
+
+def test_a_whole_chunk_of_events_goes_on_as_it_is() -> None:
+    """Behind one that was parsed, and between others that are; the end is seen all the same."""
+    upstream, _, heard = made()
+    heard.takes_chunks = True
+    for data in (HEAD + CHUNK, CHUNK, CHUNK + CHUNK, CHUNK.replace(b"9", b"009"), b"0\r\n\r\n"):
+        upstream.data_received(data)
+    assert heard.log == [
+        (200, b"OK", [b"transfer-encoding"], False),
+        (b"data: a\n\n", False),
+        (CHUNK, 1),
+        (b"data: a\n\ndata: a\n\n", False),
+        (b"data: a\n\n", False),
+        "given",
+        (b"", True),
+    ]
+
+
+def test_a_chunk_that_the_sink_does_not_take_is_parsed() -> None:
+    """So that it is received as any other."""
+    upstream, _, heard = made()
+    for data in (HEAD + CHUNK, CHUNK):
+        upstream.data_received(data)
+    assert heard.log[1:] == [(b"data: a\n\n", False)] * 2
+
+
+@pytest.mark.parametrize(
+    ("before", "then"),
+    [
+        (b"10\r\ndata: a\n\n\r\n", b"3\r\n\n\n\r\n"),
+        (b"13\r\ndata: a\n\n\r\n", CHUNK[3:]),
+        (CHUNK + b"9\r\n", b"2\r\na\n\n\r\n"),
+        (CHUNK + b"9", CHUNK[1:]),
+    ],
+)
+def test_the_middle_of_a_chunk_is_no_chunk(before: bytes, then: bytes) -> None:
+    """Whatever it looks like: the parser takes it for what it is."""
+    upstream, _, heard = made()
+    heard.takes_chunks = True
+    upstream.data_received(HEAD + before)
+    upstream.data_received(then)
+    assert not any(
+        isinstance(said[-1], int) and said[-1] == 1 and said[0] == then
+        for said in heard.log
+        if not isinstance(said[-1], bool)
+    )
+
+
+@pytest.mark.parametrize("size", [b"0x9", b"+9", b" 9", b"9;a", b"0_9", b"a", b"8", b""])
+def test_a_chunk_whose_size_is_written_otherwise_is_left_to_the_parser(size: bytes) -> None:
+    """Which refuses what is none."""
+    upstream, _, heard = made()
+    heard.takes_chunks = True
+    upstream.data_received(HEAD + CHUNK)
+    data = size + CHUNK[1:]
+    upstream.data_received(data)
+    assert (data, len(size)) not in heard.log
+
+
+def test_an_answer_behind_one_of_chunks_is_parsed_from_its_head() -> None:
+    """What was known of the answer before says nothing of it."""
+    upstream, _, heard = made()
+    upstream.data_received(HEAD + CHUNK)
+    upstream.data_received(b"0\r\n\r\n")
+    upstream.begin(heard, b"HEAD", b"", bodiless=False)
+    heard.takes_chunks = True
+    upstream.data_received(CHUNK)
+    assert heard.log[-1][0] == "bad-answer"

@@ -15,12 +15,13 @@ import asyncio
 import socket
 import struct
 from collections import deque
+from functools import partial
 from http import HTTPStatus
 from typing import cast
 
 from stemcache.server.gateway.gateway import Gateway
 from stemcache.server.gateway.heads import page_bytes
-from stemcache.server.gateway.intake import Intake, take
+from stemcache.server.gateway.intake import Intake, Unread, take
 from stemcache.server.gateway.refusals import Refusal, refusal_bytes
 from stemcache.server.gateway.relay import Relay
 from stemcache.server.gateway.request import Request
@@ -50,6 +51,7 @@ class ClientConnection(asyncio.Protocol):
         "_current",
         "_gateway",
         "_parser",
+        "_reading",
         "_relay",
         "_shut",
         "_transport",
@@ -63,6 +65,7 @@ class ClientConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._parser = RequestParser(gateway, self)
         self._relay: Relay | None = None
+        self._reading: asyncio.Future[Intake] | None = None
         self._current: Request | None = None
         """Whose answer is being written."""
         self._waiting: deque[Request] | None = None
@@ -114,6 +117,9 @@ class ClientConnection(asyncio.Protocol):
         if relay is not None:
             relay.client_left()
         self._end_current()
+        reading, self._reading = self._reading, None
+        if reading is not None:
+            reading.cancel()
         for request in self._waiting or ():
             gateway.release(request)
         self._waiting = None
@@ -247,18 +253,16 @@ class ClientConnection(asyncio.Protocol):
             return
         try:
             taken = take(request, gateway)
+            if isinstance(taken, Unread):
+                self._read_aside(request, taken)
+                return
             if isinstance(taken, Intake):
-                self._relay = Relay(gateway, self, request, taken)
-                self._relay.start()
+                self._send(request, taken)
                 return
         except Exception:
-            # A mistake of ours, and no reason to let the client wait.
             gateway.log.exception("request failed")
-            relay, self._relay = self._relay, None
-            if relay is not None:
-                relay.stop("mistake")
-            if self._current is not request:
-                return  # it has its answer
+            if not self._mistaken(request):
+                return
             taken = _MISTAKE
         keep = request.keep_alive and not self.closing
         if isinstance(taken, Refusal):
@@ -271,6 +275,46 @@ class ClientConnection(asyncio.Protocol):
             )
         )
         self.finished(keep=keep)
+
+    def _send(self, request: Request, intake: Intake) -> None:
+        self._relay = Relay(self._gateway, self, request, intake)
+        self._relay.start()
+
+    def _mistaken(self, request: Request) -> bool:
+        """Whether the client waits, and is to be told of a mistake of ours."""
+        relay, self._relay = self._relay, None
+        if relay is not None:
+            relay.stop("mistake")
+        return self._current is request
+
+    def _read_aside(self, request: Request, unread: Unread) -> None:
+        """Read it in a thread; a client that leaves is not read for."""
+        self.deadline_s = _NEVER
+        gateway = self._gateway
+        gateway.in_flight += 1
+        loop = asyncio.get_running_loop()
+        self._reading = loop.run_in_executor(gateway.readers, unread.read)
+        self._reading.add_done_callback(partial(self._was_read, request))
+
+    def _was_read(self, request: Request, reading: "asyncio.Future[Intake]") -> None:
+        gateway = self._gateway
+        gateway.in_flight -= 1
+        if self._reading is reading:
+            self._reading = None
+        left = self._current is not request
+        if left or reading.cancelled():
+            if not left:
+                self.cut(reset=False)  # the gateway ends
+            elif not reading.cancelled():
+                reading.exception()
+            return
+        try:
+            self._send(request, reading.result())
+        except Exception:
+            gateway.log.exception("request failed")
+            if self._mistaken(request):
+                keep = request.keep_alive and not self.closing
+                self._write_refusal(request, _MISTAKE, close=not keep)
 
     def _end_current(self) -> None:
         current, self._current = self._current, None

@@ -33,6 +33,7 @@ _END = re.compile(rb"\r?\n\r?\n|\r\r")
 _MARKS = (b"\n\n", b"\n\r\n", b"\r\r")
 _AT_END = b',"usage":null}\n\n'
 """The end of an event as vLLM and SGLang write it where usage is asked for."""
+_CHUNK_AT_END = _AT_END + b"\r\n"
 _DONE = (b"data: [DONE]", b'"type":"message_stop"}', b'"type": "message_stop"}')
 
 
@@ -80,6 +81,25 @@ class EventStream:
             data = self._looked_into(data)
         if data:
             self._last = data[-_LAST_BYTES:]
+        return data
+
+    def chunk(self, data: bytes, size_bytes: int) -> bytes | None:
+        """As `feed`, for a chunk of whole events with its framing: what to pass on of it, framed.
+
+        None where it has to be looked into.
+        """
+        if self._held or self._through or b'"timings"' in data:
+            return None
+        if _WORD in data:
+            if not data.endswith(_CHUNK_AT_END) or data.count(_WORD) != 1:
+                return None
+            if self._strip:
+                start = size_bytes + 2
+                if not data.startswith(b"data:", start) or data.count(b"data:") != 1:
+                    return None
+                event = data[start : -len(_CHUNK_AT_END)]
+                data = b"%x\r\n%b}\n\n\r\n" % (len(event) + 3, event)
+        self._last = data
         return data
 
     def finish(self) -> bytes:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
     from stemcache.server.gateway.connection import ClientConnection  # which imports this
 
 __all__ = ["Gateway", "LocalPages", "Log", "Page", "Reader"]
+
+_ASIDE_BYTES = 256 * 1024
+_ASIDE_TOKENS_BYTES = 32 * 1024
+"""Where prompts are tokenized: an unknown one of this size takes some 10 ms."""
+_READERS = 2
+"""Tokenizing is what runs beside the event loop; the rest of a reading takes turns with it."""
 
 
 class Page(Protocol):
@@ -107,14 +114,34 @@ class Gateway:
         self.settled = asyncio.Event()
         """Set when a client's connection has closed."""
         self.in_flight = 0
-        """Requests between their choice and the end of their answer."""
+        """Requests between their choice, or the reading of a long one, and the end of their
+        answer."""
         self.buffered_bytes = 0
         """Of bodies that are kept for routing and retries."""
+        self._readers: ThreadPoolExecutor | None = None
 
     def configure(self, settings: GatewaySettings) -> None:
         """Take other settings, for requests from now on. The router has to be told apart."""
         self.settings = settings
         self.tenants = Tenants(settings)
+
+    @property
+    def aside_bytes(self) -> int:
+        """Bodies above this are read in a thread, so that other requests go on meanwhile."""
+        return _ASIDE_BYTES if self.settings.tokenizer is None else _ASIDE_TOKENS_BYTES
+
+    @property
+    def readers(self) -> ThreadPoolExecutor:
+        """Threads for that."""
+        if self._readers is None:
+            self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="stemcache-read")
+        return self._readers
+
+    def close(self) -> None:
+        """Let go of connections and threads; who is being read is not waited for."""
+        self.pool.close()
+        if self._readers is not None:
+            self._readers.shutdown(wait=False, cancel_futures=True)
 
     @property
     def has_keys(self) -> bool:

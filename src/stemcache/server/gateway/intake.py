@@ -2,24 +2,25 @@
 
 ```
 local page? ──no──► relayed at all? ──► admitted? ──► prompt read ──► body edited ──► Intake
-     └ Page               └ 404               └ 401
+     └ Page               └ 404               └ 401     └ long: Unread, read in a thread ─┘
 ```
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 
 from stemcache.gateway.edits import BodyEdit, client_salt, edit_body
 from stemcache.gateway.prompt import Prompt
 from stemcache.gateway.prompt_members import members
-from stemcache.gateway.tenants import Refused
-from stemcache.server.gateway.gateway import Gateway, Page
+from stemcache.gateway.tenants import Admission, Refused
+from stemcache.server.gateway.gateway import Gateway, Page, Reader
 from stemcache.server.gateway.paths import is_relayed
 from stemcache.server.gateway.refusals import Refusal
 from stemcache.server.gateway.request import Request
 from stemcache.wire.api import Api
 
-__all__ = ["Intake", "take"]
+__all__ = ["Intake", "Unread", "take"]
 
 _ASKED = frozenset({Api.CHAT, Api.COMPLETIONS})
 """Of streams in these, usage comes for the asking only."""
@@ -45,8 +46,46 @@ class Intake:
     """Whether usage was asked for by the gateway, and is not the client's to see."""
 
 
-def take(request: Request, gateway: Gateway) -> Intake | Refusal | Page:
-    """Decide what to do with it. Costs what reading the prompt costs."""
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A request whose prompt is to be read. Has its own reference to the body."""
+
+    path: str
+    headers: Sequence[tuple[bytes, bytes]]
+    body: bytes
+    admission: Admission
+    reader: Reader
+    asks: bool
+    """Whether usage is to be asked for where it comes for the asking."""
+
+    def read(self) -> Intake:
+        """Read, and edit the body. From any thread; for what it costs see `PromptReader`."""
+        body, admission = self.body, self.admission
+        # However it is spelled, the name of a salt has one of the two; most need no second look.
+        salted = b"_salt" in body or b"\\u" in body
+        fields = members(body) if salted else None
+        own = None if fields is None else client_salt(body, fields=fields)
+        salt = admission.effective_salt(own)
+        try:
+            prompt = self._prompt(salt)
+        except RuntimeError:
+            prompt = self._prompt(salt)  # replicas came or went as a thread looked them up
+        asks = self.asks and prompt.stream and not prompt.wants_usage and prompt.api in _ASKED
+        edit = BodyEdit(
+            salt=salt if admission.tenant is not None and prompt.api is not None else None,
+            drop_salt=admission.drop_client_salt and fields is not None,
+            ask_usage=asks,
+        )
+        return Intake(prompt, edit_body(body, edit, fields=fields), strip_usage=asks)
+
+    def _prompt(self, salt: str | None) -> Prompt:
+        return self.reader.read(
+            self.path, self.headers, self.body, tenant=self.admission.tenant, salt=salt
+        )
+
+
+def take(request: Request, gateway: Gateway) -> Intake | Unread | Refusal | Page:
+    """Decide what to do with it. Costs what reading the prompt costs; Unread where that is much."""
     path = request.target.decode("latin-1")
     page = gateway.pages.answer(request.method.decode("ascii"), path, request.headers, request.body)
     if page is not None:
@@ -79,24 +118,10 @@ def take(request: Request, gateway: Gateway) -> Intake | Refusal | Page:
             message="the body has a Content-Encoding; send it as plain JSON",
             code="unsupported_content_encoding",
         )
-    # However it is spelled, the name of a salt has one of the two; most bodies need no second look.
-    salted = b"_salt" in body or b"\\u" in body
-    fields = members(body) if salted else None
-    own = None if fields is None else client_salt(body, fields=fields)
-    salt = admission.effective_salt(own)
-    prompt = gateway.reader.read(path, request.headers, body, tenant=admission.tenant, salt=salt)
-    asks = (
-        gateway.settings.ask_usage
-        and prompt.stream
-        and not prompt.wants_usage
-        and prompt.api in _ASKED
+    unread = Unread(
+        path, request.headers, body, admission, gateway.reader, gateway.settings.ask_usage
     )
-    edit = BodyEdit(
-        salt=salt if admission.tenant is not None and prompt.api is not None else None,
-        drop_salt=admission.drop_client_salt and fields is not None,
-        ask_usage=asks,
-    )
-    return Intake(prompt, edit_body(body, edit, fields=fields), strip_usage=asks)
+    return unread if len(body) > gateway.aside_bytes else unread.read()
 
 
 def _is_coded(request: Request) -> bool:

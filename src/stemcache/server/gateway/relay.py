@@ -177,7 +177,12 @@ class Relay:
         if complete:
             self._upstream = None
         begins = self._phase == _WAITING
-        out = answer.part(data, complete=complete, decision=self._shown() if begins else None)
+        out = answer.part(
+            data,
+            complete=complete,
+            decision=self._shown() if begins else None,
+            request_id=self._id,
+        )
         if begins:
             if not out:
                 return
@@ -197,6 +202,19 @@ class Relay:
         client.deadline_s = now_s + self._gateway.settings.limits.idle_s
         if begins and client.congested and self._upstream is not None:
             self._upstream.read(on=False)
+
+    def chunk(self, data: bytes, size_bytes: int) -> bool:
+        """Pass on a chunk of an answer that has begun. What most of a stream goes through."""
+        answer = self._answer
+        if answer is None or not self._first_told:
+            return False
+        out = answer.chunk(data, size_bytes)
+        if out is None:
+            return False
+        client, gateway = self._client, self._gateway
+        client.write(out)
+        client.deadline_s = gateway.clock.now() + gateway.settings.limits.idle_s
+        return True
 
     def failed(self, kind: str, detail: str) -> None:
         """The connection is lost: try elsewhere, or end what has begun."""

@@ -32,7 +32,7 @@ async def serve_until(
 ) -> int:
     """Relay until `stop`, then let what runs finish until `hurry` or the end of the grace.
 
-    Returns how many answers were cut off in the end. The gateway's pool is closed.
+    Returns how many answers were cut off in the end. The gateway is closed.
     """
     loop = asyncio.get_running_loop()
     server = await loop.create_server(
@@ -52,7 +52,7 @@ async def serve_until(
         server.close()
         for connection in list(gateway.open):
             connection.abort()
-        gateway.pool.close()
+        gateway.close()
     await _settle(gateway, asyncio.Event(), _LAST_WORDS_S)
     return cut
 

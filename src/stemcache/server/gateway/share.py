@@ -115,13 +115,16 @@ class RedisShare:
     async def _listen(self) -> None:
         if self._last == b"$":
             await self._warm()
-        if not self.connected:
-            self._logger.info("redis_connected", stream=self._stream)
-        self.connected = True
+        # The first look does not wait: only an answer to it says that Redis is there.
+        block_ms = None if not self.connected else _BLOCK_MS
         while True:
             found: Any = await self._redis.xread(
-                {self._stream: self._last}, count=_READ_ENTRIES, block=_BLOCK_MS
+                {self._stream: self._last}, count=_READ_ENTRIES, block=block_ms
             )
+            block_ms = _BLOCK_MS
+            if not self.connected:
+                self.connected = True
+                self._logger.info("redis_connected", stream=self._stream)
             for _, entries in found or ():
                 for number, fields in entries:
                     self._last = number

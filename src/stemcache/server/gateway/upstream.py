@@ -6,7 +6,9 @@
    │                │ lost, garbage, too large, abandoned
    └──── lost ───► closed
 ```
-An answer is parsed as it comes; what one read held of its body is handed on in one piece.
+An answer is parsed as it comes; what one read held of its body is handed on in one piece. A read
+that is one whole chunk of a stream of events, as most are, goes on as it is where its sink takes it
+so: the parser, which stands between two chunks then, need not see it.
 """
 
 import asyncio
@@ -23,6 +25,12 @@ _ONE_WRITE_BYTES = 64 * 1024
 """Up to which head and body are joined: one copy is cheaper than two system calls."""
 
 
+_EVENT_END = b"\n\n\r\n"
+"""Of a chunk that ends with a whole event."""
+_LONGEST_CHUNK = 16 * 1024
+"""That is passed on unparsed."""
+
+
 class Sink(Protocol):
     """**Protocol**: who waits for an answer. After `complete` or `failed` it hears no more."""
 
@@ -34,6 +42,13 @@ class Sink(Protocol):
 
     def received(self, data: bytes, *, complete: bool) -> None:
         """The next part of the body, maybe empty. `complete`: it is the last."""
+        ...
+
+    def chunk(self, data: bytes, size_bytes: int) -> bool:
+        """One whole chunk of events, with its framing. False: take it as `received` instead.
+
+        `size_bytes`: of its first line, without the end of it.
+        """
         ...
 
     def failed(self, kind: str, detail: str) -> None:
@@ -58,6 +73,7 @@ class Upstream(asyncio.Protocol):
 
     __slots__ = (
         "_answered",
+        "_between",
         "_bodiless",
         "_complete",
         "_head_bytes",
@@ -84,6 +100,8 @@ class Upstream(asyncio.Protocol):
         self._sink: Sink | None = None
         self._bodiless = self._head_done = self._answered = self._complete = False
         self._keep = self._sized = self._paused = self._unwanted = False
+        self._between = False
+        """Whether the parser stands between two chunks; False where that is not known."""
         self._head_bytes = 0
         self._headers: list[tuple[bytes, bytes]] = []
         self._reason = b""
@@ -108,7 +126,7 @@ class Upstream(asyncio.Protocol):
         assert self._transport is not None, "it is open"
         self._sink = sink
         self._bodiless = bodiless
-        self._head_done = self._answered = self._complete = self._keep = False
+        self._head_done = self._answered = self._complete = self._keep = self._between = False
         self._head_bytes = 0
         if len(body) <= _ONE_WRITE_BYTES:
             self._transport.write(head + body)
@@ -166,7 +184,17 @@ class Upstream(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse, and hand on what there is of a body."""
-        if self._sink is None:
+        sink = self._sink
+        if self._between and sink is not None and data.endswith(_EVENT_END):
+            cut = data.find(b"\r\n", 1, 8)
+            if (
+                cut > 0
+                and data[:cut].lower() == b"%x" % (len(data) - cut - 4)
+                and len(data) <= _LONGEST_CHUNK
+                and sink.chunk(data, cut)
+            ):
+                return
+        if sink is None:
             self._close()  # nobody asked: what comes next could be taken for another's answer
             return
         self._answered = True
@@ -190,13 +218,16 @@ class Upstream(asyncio.Protocol):
         parts = self._parts
         if not parts:
             body = b""
+            self._between = False
         else:
+            # A chunk that is not complete would have the last of the read in its body.
+            self._between = data.endswith(_EVENT_END) and parts[-1].endswith(b"\n\n")
             body = parts[0] if len(parts) == 1 else b"".join(parts)
             parts.clear()
         if self._complete:
             self._end(body, keep=self._keep)
         elif body:
-            self._sink.received(body, complete=False)
+            sink.received(body, complete=False)
 
     def on_message_begin(self) -> None:
         """A head begins."""
