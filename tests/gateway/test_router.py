@@ -14,6 +14,7 @@ from stemcache.gateway.router import Flight, Router
 from stemcache.gateway.self_check import Standing
 from stemcache.gateway.settings import Agree, GatewaySettings, HealthSettings, Limits
 from stemcache.gateway.usage import AnswerUsage
+from stemcache.policy.route import NAMES
 from stemcache.policy.route.contract import Reads, Reason
 from tests.gateway.prompts import nothing_to_route, text_prompt, token_prompt
 
@@ -391,6 +392,18 @@ def test_explain_sends_nothing_and_says_who_was_left_out() -> None:
     assert told["decision"]["predicted_cached_tokens"] > 400
     assert told["left_out"] == {"c": "draining"}
     assert bench.router.fleet(now_s=bench.now_s) == before
+
+
+@pytest.mark.parametrize("policy", NAMES)
+def test_explain_changes_nothing_of_what_is_chosen_next(policy: str) -> None:
+    """Neither a turn, nor what is counted, nor chance."""
+    told, silent = (Bench(*specs("a", "b", "c"), policy=policy) for _ in range(2))
+    for number in range(30):
+        prompt = text_prompt(f"{number % 4} " * 600)
+        explained = told.router.explain(prompt, now_s=told.now_s)["decision"]
+        decisions = [bench.ask(prompt, cached=0).decision for bench in (told, silent)]
+        assert decisions[0].header() == decisions[1].header()
+        assert explained == decisions[0].as_json()
 
 
 def test_the_fleet_page_has_no_secret() -> None:

@@ -11,7 +11,7 @@ of the mirror; the others are O(nodes of the prompt's path).
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from copy import deepcopy
+from copy import copy
 from dataclasses import dataclass
 from random import Random
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ from stemcache.gateway.settings import Agree, GatewaySettings
 from stemcache.gateway.usage import AnswerUsage
 from stemcache.policy.route import make
 from stemcache.policy.route.anchors import Anchors
-from stemcache.policy.route.contract import Ask, Reads, View
+from stemcache.policy.route.contract import Ask, Choice, Reads, View
 from stemcache.policy.route.load import Sent
 
 __all__ = ["Flight", "Router"]
@@ -93,7 +93,7 @@ class Router(Fleet):
     def choose(
         self, prompt: Prompt, *, now_s: float, exclude: frozenset[int] = frozenset()
     ) -> Decision | None:
-        """Pure but for the policy's turn.
+        """Pure but for the policy's turn and counts; `explain` leaves those too as they are.
 
         None where no seat can take it (down, draining, full, or does not serve the model).
         """
@@ -103,7 +103,9 @@ class Router(Fleet):
         tokens = self.mirror.prompt_tokens(prompt)
         beliefs = self._beliefs(prompt, seats, tokens)
         views = self._views(seats, beliefs, now_s)
-        return self._decide(prompt, tokens, seats, beliefs, views, now_s=now_s)
+        ask = self._ask(prompt, tokens)
+        choice = self._policy.choose(ask, views, now_s=now_s, rng=self._rng)
+        return _decision(prompt, tokens, seats, beliefs, choice)
 
     def explain(self, prompt: Prompt, *, now_s: float) -> dict[str, Any]:
         """What `choose` would say, what it saw, and who could not be chosen and why."""
@@ -111,12 +113,12 @@ class Router(Fleet):
         tokens = self.mirror.prompt_tokens(prompt)
         beliefs = self._beliefs(prompt, seats, tokens)
         views = self._views(seats, beliefs, now_s)
-        kept = self._policy, self._rng
-        self._policy, self._rng = deepcopy(kept)  # its turn and its chance stay as they are
-        decision = (
-            self._decide(prompt, tokens, seats, beliefs, views, now_s=now_s) if seats else None
-        )
-        self._policy, self._rng = kept
+        decision = None
+        if seats:
+            # Its turn, its counts and its chance stay as they are.
+            policy, rng = self._policy.fork(), copy(self._rng)
+            choice = policy.choose(self._ask(prompt, tokens), views, now_s=now_s, rng=rng)
+            decision = _decision(prompt, tokens, seats, beliefs, choice)
         most = self._settings.limits.per_replica
         chosen_from = {member.spec.name for member, _ in seats}
         return {
@@ -131,32 +133,6 @@ class Router(Fleet):
                 if member.spec.name not in chosen_from
             },
         }
-
-    def _decide(
-        self,
-        prompt: Prompt,
-        tokens: int,
-        seats: Sequence[tuple[Member, Seat]],
-        beliefs: Sequence[Belief],
-        views: Sequence[View],
-        *,
-        now_s: float,
-    ) -> Decision:
-        choice = self._policy.choose(self._ask(prompt, tokens), views, now_s=now_s, rng=self._rng)
-        member, seat = seats[choice.seat]
-        belief = beliefs[choice.seat]
-        return Decision(
-            seat=seat.number,
-            name=seat.name,
-            replica=member.spec,
-            rank=seat.rank,
-            choice=choice,
-            predicted_cached=belief.cached,
-            prompt_tokens=tokens,
-            exact=prompt.prompt_tokens is not None,
-            runner_up=None if choice.runner_up is None else seats[choice.runner_up][1].name,
-            source=belief.source,
-        )
 
     def sent(self, decision: Decision, prompt: Prompt, *, now_s: float) -> Flight:
         """The request goes there now: counted as load, and as what the seat will hold."""
@@ -320,6 +296,29 @@ class Router(Fleet):
             self._say(Notice(NoticeKind.DISAGREES, seat.name, detail))
         elif changed is Standing.AGREES:
             self._say(Notice(NoticeKind.AGREES, seat.name))
+
+
+def _decision(
+    prompt: Prompt,
+    tokens: int,
+    seats: Sequence[tuple[Member, Seat]],
+    beliefs: Sequence[Belief],
+    choice: Choice,
+) -> Decision:
+    member, seat = seats[choice.seat]
+    belief = beliefs[choice.seat]
+    return Decision(
+        seat=seat.number,
+        name=seat.name,
+        replica=member.spec,
+        rank=seat.rank,
+        choice=choice,
+        predicted_cached=belief.cached,
+        prompt_tokens=tokens,
+        exact=prompt.prompt_tokens is not None,
+        runner_up=None if choice.runner_up is None else seats[choice.runner_up][1].name,
+        source=belief.source,
+    )
 
 
 class _Report(NamedTuple):

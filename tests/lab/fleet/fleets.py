@@ -31,6 +31,10 @@ class Scripted:
         self._seats = list(seats)
         self.asked: list[tuple[Ask, list[View]]] = []
 
+    def fork(self) -> "Scripted":
+        """With the same script, from its beginning."""
+        return Scripted(self._seats)
+
     def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Random) -> Choice:
         """The next of the script."""
         del now_s, rng

@@ -1,9 +1,12 @@
 """One seat's load: what is in flight, what waits, and what the rates learn of it."""
 
+from typing import Any
+
 import pytest
 
-from stemcache.policy.route.contract import View
+from stemcache.policy.route.contract import Ask, View
 from stemcache.policy.route.load import Load
+from stemcache.policy.route.predict import tidy
 from stemcache.policy.route.rates import FleetRates
 
 
@@ -150,3 +153,46 @@ def test_what_a_restarted_replica_held_presses_its_cache_no_more() -> None:
     load.restarted()
 
     assert look(load, now_s=0.0).fresh_tokens == 0.0
+
+
+def test_a_look_vouches_for_its_figures() -> None:
+    """Policies need not check them again."""
+    load = Load()
+    load.first(load.sent(1000, 400, now_s=0.0), now_s=0.1)
+    assert look(load, now_s=0.2).tidy
+    assert look(load, now_s=5.0, gateways=3).tidy
+
+
+@pytest.mark.parametrize(
+    "figures",
+    [
+        {"cached_tokens": -1},
+        {"slow_tokens": -5},
+        {"held_tokens": -1},
+        {"held_tokens": 10**16},
+        {"cached_tokens": 10**400},
+        {"weight": 0.0},
+        {"weight": float("nan")},
+        {"weight": float("inf")},
+        {"capacity_tokens": 0},
+        {"capacity_tokens": 10**16},
+    ],
+)
+def test_a_look_does_not_vouch_for_figures_that_make_no_sense(figures: dict[str, Any]) -> None:
+    """Whoever gave them: a policy takes them for nothing."""
+    given: dict[str, Any] = {"cached_tokens": 0, "slow_tokens": 0, **figures}
+    view = Load().view("a", now_s=0.0, **given)
+    assert not view.tidy
+    _, (tidied,) = tidy(Ask(100), [view])
+    assert tidied is not view
+    assert 0 <= tidied.cached_tokens + tidied.held_tokens + tidied.slow_tokens <= 10**15
+    assert 0.0 < tidied.weight <= 1.0
+
+
+def test_a_prompt_of_impossible_length_does_not_end_in_an_error() -> None:
+    """Whatever a client or a replica claims."""
+    load = Load()
+    sent = load.sent(10**400, 10**400, now_s=0.0)
+    assert look(load, now_s=0.1).waiting_tokens == 10**9
+    load.done(sent, now_s=0.2, streamed=True, computed_tokens=10**400, output_tokens=10**400)
+    assert look(load, now_s=0.3).tidy

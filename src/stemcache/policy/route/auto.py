@@ -52,6 +52,12 @@ class Auto:
         self._rendezvous = Rendezvous() if by_hash else None
         self._heat = Heat()
 
+    def fork(self) -> "Auto":
+        """One that counts nothing."""
+        fork = Auto()
+        fork._rendezvous, fork._heat = self._rendezvous, self._heat.fork()
+        return fork
+
     def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Random) -> Choice:
         """The seat of least cost; the runner-up is the next."""
         ask, views = tidy(ask, views)

@@ -24,6 +24,10 @@ class CacheAware:
     name = "cache-aware"
     reads = Reads.PROMPT
 
+    def fork(self) -> "CacheAware":
+        """Itself."""
+        return self
+
     def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Random) -> Choice:
         """The longest match with room; the runner-up is the next best match, or load."""
         del now_s

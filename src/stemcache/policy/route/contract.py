@@ -139,3 +139,10 @@ class RoutePolicy(Protocol):
         that have failed.
         """
         ...
+
+    def fork(self) -> "RoutePolicy":
+        """One that would choose next as this one would, and leaves this one as it is.
+
+        For one choice, at once; itself where it keeps nothing. No more than O(seats).
+        """
+        ...

@@ -31,10 +31,10 @@ class _Count:
     requests: float
     last_s: float
 
-    def fade(self, now_s: float) -> None:
+    def at(self, now_s: float) -> float:
         if now_s > self.last_s:
-            self.requests *= exp((self.last_s - now_s) / _FADE_S)
-            self.last_s = now_s
+            return self.requests * exp((self.last_s - now_s) / _FADE_S)
+        return self.requests
 
 
 class Heat:
@@ -43,6 +43,13 @@ class Heat:
     def __init__(self) -> None:
         self._counts: OrderedDict[Hashable, _Count] = OrderedDict()
         self._all = _Count(0.0, 0.0)
+        self._counts_on = True
+
+    def fork(self) -> "Heat":
+        """One that says what this would say, and counts nothing; to be used at once. O(1)."""
+        fork = Heat()
+        fork._counts, fork._all, fork._counts_on = self._counts, self._all, False
+        return fork
 
     def __len__(self) -> int:
         return len(self._counts)
@@ -53,26 +60,30 @@ class Heat:
         1: the copy is for this request alone. Towards 0: many will use it. `held_tokens`: of the
         prompt, at the seat that holds most.
         """
-        self._all.fade(now_s)
-        self._all.requests += 1.0
+        everything = self._all.at(now_s) + 1.0
+        if self._counts_on:
+            self._all.requests = everything
+            self._all.last_s = max(self._all.last_s, now_s)
         requests = self._count(anchor, now_s)
         if requests is None:
             # What is held of it is then either before the anchor, so that many share it to the
             # same length, or was sent there by another gateway, to a length of its own.
             requests = self._count((head, held_tokens), now_s) or 0.0
-        parts = requests / self._all.requests * seats
+        parts = requests / everything * seats
         return 1.0 / (1.0 + max(0.0, requests - _COOL) / _HOT * (_LONE + _BROAD * parts**3))
 
     def _count(self, key: Hashable, now_s: float) -> float | None:
         """Requests before this one; None where there were none."""
         count = self._counts.get(key)
         if count is None:
-            self._counts[key] = _Count(1.0, now_s)
-            if len(self._counts) > _MOST_KEYS:
-                self._counts.popitem(last=False)
+            if self._counts_on:
+                self._counts[key] = _Count(1.0, now_s)
+                if len(self._counts) > _MOST_KEYS:
+                    self._counts.popitem(last=False)
             return None
-        count.fade(now_s)
-        before = count.requests
-        count.requests += 1.0
-        self._counts.move_to_end(key)
+        before = count.at(now_s)
+        if self._counts_on:
+            count.requests = before + 1.0
+            count.last_s = max(count.last_s, now_s)
+            self._counts.move_to_end(key)
         return before

@@ -18,6 +18,10 @@ class LeastLoad:
     name = "least-load"
     reads = Reads.NOTHING
 
+    def fork(self) -> "LeastLoad":
+        """Itself."""
+        return self
+
     def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Random) -> Choice:
         """The least loaded; the runner-up is next."""
         del now_s

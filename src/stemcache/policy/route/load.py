@@ -22,6 +22,7 @@ RECENT_S = 60.0
 """Work given fades to a third in this time."""
 FRESH_S = 600.0
 """Newly computed tokens fade to a third in this time: of the order of a cache's turnover."""
+_MOST_TOKENS = 10**9  # of one request; what claims to have more is no better for it
 _NOTICED_S = 0.02  # less fading than this is not worth its exponentials
 BUSY_S = 10.0
 """Utilization is over about this time."""
@@ -101,7 +102,7 @@ class Load:
         should have been computed.
         """
         self._pass(now_s)
-        prompt_tokens = max(0, prompt_tokens)
+        prompt_tokens = min(max(0, prompt_tokens), _MOST_TOKENS)
         computed_tokens = min(max(0, computed_tokens), prompt_tokens) if prompt_tokens else 0
         rates = self.rates.rates(now_s=now_s)
         ahead = self._ahead(rates.prefill_s, now_s)
@@ -154,7 +155,9 @@ class Load:
         if sent.ended:
             return
         self._end(sent, now_s)
-        computed = sent.computed_tokens if computed_tokens is None else max(0, computed_tokens)
+        computed = sent.computed_tokens
+        if computed_tokens is not None:
+            computed = min(max(0, computed_tokens), _MOST_TOKENS)
         more = computed - sent.computed_tokens
         self._fresh = max(0.0, self._fresh + more)
         self._recent_tokens = max(0.0, self._recent_tokens + more)
@@ -167,12 +170,16 @@ class Load:
                 now_s=now_s,
             )
             if output_tokens is not None:
-                self.rates.observe_decode(now_s - sent.first_s, output_tokens=output_tokens)
+                self.rates.observe_decode(
+                    now_s - sent.first_s, output_tokens=min(output_tokens, _MOST_TOKENS)
+                )
         if output_tokens is not None:
             # A batch decodes together: a stream's share is one of those that are in one. Of the
             # fleet, or the seat with the fewest would seem to have the most to do.
             self._recent_decode_s += (
-                self.rates.decode_s * max(0, output_tokens) / max(1.0, self._fleet.crowd)
+                self.rates.decode_s
+                * min(max(0, output_tokens), _MOST_TOKENS)
+                / max(1.0, self._fleet.crowd)
             )
 
     def lost(self, sent: Sent, *, now_s: float) -> None:
@@ -225,7 +232,8 @@ class Load:
         # number, or not finite, fails. What is not known to be tidy is looked at one by one.
         figures = cached_tokens + slow_tokens + held_tokens + in_flight + ahead
         tidy = (
-            figures + recent_s + fresh_tokens + weight <= MOST
+            figures <= MOST
+            and figures + recent_s + fresh_tokens + weight <= MOST
             and weight > LEAST_WEIGHT
             and cached_tokens >= 0
             and slow_tokens >= 0

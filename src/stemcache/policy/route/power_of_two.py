@@ -18,6 +18,10 @@ class PowerOfTwo:
     name = "power-of-two"
     reads = Reads.NOTHING
 
+    def fork(self) -> "PowerOfTwo":
+        """Itself."""
+        return self
+
     def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Random) -> Choice:
         """The less loaded of the two; the other is the runner-up."""
         del now_s

@@ -24,6 +24,10 @@ class PrefixHash:
     def __init__(self) -> None:
         self._rendezvous = Rendezvous()
 
+    def fork(self) -> "PrefixHash":
+        """Itself."""
+        return self
+
     def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Random) -> Choice:
         """The first with room in the key's order; the runner-up is the next after it."""
         del now_s, rng

@@ -15,6 +15,10 @@ class Random:
     name = "random"
     reads = Reads.NOTHING
 
+    def fork(self) -> "Random":
+        """Itself."""
+        return self
+
     def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Chance) -> Choice:
         """One of the views; the runner-up is another, by chance too."""
         del now_s

@@ -24,6 +24,12 @@ class RoundRobin:
     def __init__(self) -> None:
         self._credit: dict[str, float] = {}
 
+    def fork(self) -> "RoundRobin":
+        """One with turns of its own."""
+        fork = RoundRobin()
+        fork._credit = dict(self._credit)
+        return fork
+
     def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Random) -> Choice:
         """The seat whose turn it is; the runner-up has the next."""
         del now_s, rng

@@ -23,6 +23,10 @@ class Session:
     def __init__(self) -> None:
         self._rendezvous = Rendezvous()
 
+    def fork(self) -> "Session":
+        """Itself."""
+        return self
+
     def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Random) -> Choice:
         """The session's seat; the runner-up is where it would overflow to."""
         del now_s, rng
