@@ -193,6 +193,6 @@ def test_a_prompt_of_impossible_length_does_not_end_in_an_error() -> None:
     """Whatever a client or a replica claims."""
     load = Load()
     sent = load.sent(10**400, 10**400, now_s=0.0)
-    assert look(load, now_s=0.1).waiting_tokens == 10**9
+    assert load.waiting_tokens == 10**9
     load.done(sent, now_s=0.2, streamed=True, computed_tokens=10**400, output_tokens=10**400)
     assert look(load, now_s=0.3).tidy
