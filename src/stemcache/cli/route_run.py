@@ -18,7 +18,7 @@ from stemcache.gateway.configuration import read_configuration
 from stemcache.gateway.deployment import Configuration
 from stemcache.policy.route import NAMES
 from stemcache.server.gateway.assembly import check_events
-from stemcache.server.gateway.listening import allow_files, bind
+from stemcache.server.gateway.listening import bind
 from stemcache.server.gateway.run import ConfigFile, run_gateway
 from stemcache.server.gateway.text_file import read_text
 from stemcache.server.gateway.tls import tls_to_clients, tls_to_replicas
@@ -47,7 +47,6 @@ def run(flags: Flags, path: str | None, logger: FilteringBoundLogger) -> None:
     tokenizing = None if settings.tokenizer is None else PromptTokenizer(Path(settings.tokenizer))
     tls = tls_to_replicas(configuration.ca_file)
     tls_to_clients(listen)  # to complain before anything is started
-    allow_files()
     screen = Console(stderr=True)
     with (
         closing(bind(listen.host, listen.port)) as sock,

@@ -287,3 +287,21 @@ def test_events_are_checked_before_anything_is_started() -> None:
     ranked = replace(A, events="ipc:///x", ranks=2)
     with pytest.raises(UsageError, match="of several ranks"):
         check_events(GatewaySettings(replicas=(ranked,), tokenizer="t"), ())
+
+
+def test_connections_are_fitted_to_open_files_and_it_is_said_once() -> None:
+    """Whenever the configuration is taken, with what to do."""
+    bench = Bench(Configuration())
+    bench.parts._files = 1024
+
+    async def main() -> None:
+        bench.parts.refresh()
+        bench.parts.refresh()
+        await bench.parts.close()
+
+    asyncio.run(main())
+    assert bench.parts.gateway.settings.limits.connections == 377
+    said = [line for line in bench.said.lines if line["event"].startswith("fewer connections")]
+    assert [(line["connections"], line["configured"], line["open_files"]) for line in said] == [
+        (377, 16_384, 1024)
+    ]

@@ -69,3 +69,34 @@ def test_what_happens_is_counted() -> None:
         assert counters.requests == 1
         assert dict(counters.statuses) == {200: 1}
         assert dict(counters.refused) == {"path_not_relayed": 1, "bad_request_syntax": 1}
+
+
+def test_replicas_that_are_out_of_reach_all_at_once_are_not_to_blame() -> None:
+    """It is this machine, or its network; a few that are, are."""
+    with near_gateway(chat, chat, chat, chat) as near:
+        gateway = near.gateway
+        alone = [near.do(lambda n=n: gateway.is_alone_with(n, 10.0)) for n in ("r0", "r1", "r2")]  # type: ignore[misc]
+        later = near.do(lambda: gateway.is_alone_with("r3", 11.5))
+        unknown = [near.do(lambda n=n: gateway.is_alone_with(n, 11.6)) for n in ("x", "y")]  # type: ignore[misc]
+    assert alone == [False, False, True]
+    assert later is False
+    assert unknown == [False, False]
+
+
+def test_one_replica_out_of_reach_is_to_blame() -> None:
+    """There is nothing to compare it with."""
+    with near_gateway(chat) as near:
+        assert near.do(lambda: near.gateway.is_alone_with("r0", 10.0)) is False
+
+
+def test_time_in_which_the_loop_stood_still_is_given_back() -> None:
+    """To clients and replicas, and it is said."""
+    clock = ManualClock(1.0)
+    with near_gateway(lambda _call: None, clock=clock) as near, near.connect() as client:
+        client.post(CHAT, ASK)
+        near.fakes[0].wait_calls(1)
+        (connection,) = near.gateway.open
+        before_s = connection.deadline_s
+        near.do(lambda: near.gateway.stood_still(2.5))
+        assert connection.deadline_s == before_s + 2.5
+        assert near.log.lines == [{"event": "the event loop stood still", "seconds": 2.5}]

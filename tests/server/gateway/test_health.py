@@ -8,7 +8,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from stemcache.clock import ManualClock
+from stemcache.clock import Clock, ManualClock
 from stemcache.gateway.replica import Engine, ReplicaSpec
 from stemcache.gateway.settings import HealthSettings
 from stemcache.server.gateway.health import Health
@@ -31,15 +31,18 @@ class Bench:
         self.known: dict[str, Any] = {}
         self.learnings = 0
         self.answers = 0
+        self.heard_s = 0.0
+        self.clock: Clock = ManualClock(100.0)
         self.settings = settings
         self.health = Health(
             self,
             answers=lambda _name: self.answers,
             tls=ssl.create_default_context(),
-            clock=ManualClock(100.0),
+            clock=self.clock,
             rng=Random(1),
             logger=self.said.logger,
             sleep=self.sleeps,
+            heard_s=lambda _name: self.heard_s,
         )
 
     @property
@@ -47,7 +50,7 @@ class Bench:
         return ReplicaSpec(name="a", url=f"http://127.0.0.1:{self.fake.port}")
 
     def checked(self, name: str, *, ok: bool, detail: str, now_s: float) -> None:
-        assert (name, now_s) == ("a", 100.0)
+        assert name == "a" and now_s in {100.0, 103.0}
         self.checks.append((ok, detail))
 
     def learned(
@@ -237,6 +240,52 @@ def test_a_busy_replica_is_not_down_while_it_answers() -> None:
         assert bench.checks[-1] == (False, "no whole answer within 0.05 s")
 
     checking(pages, work, replace(SETTINGS, timeout_s=0.05))
+
+
+def test_a_replica_that_goes_on_with_an_answer_is_not_down() -> None:
+    """However long the answer is, and though none begins."""
+    pages: dict[str, Any] = {"/health": {}}
+
+    async def work(bench: Bench) -> None:
+        pages["/health"] = None
+        bench.heard_s = 100.1
+        for _ in range(3):
+            await bench.round()
+        assert [ok for ok, _ in bench.checks] == [True] * 4
+        bench.heard_s = 99.9
+        for _ in range(2):
+            await bench.round()
+        assert bench.checks[-1][0] is False
+
+    checking(pages, work, replace(SETTINGS, timeout_s=0.05))
+
+
+def test_a_check_that_was_not_looked_at_is_made_again() -> None:
+    """Where our process stood still, which is no fault of the replica."""
+    pages: dict[str, Any] = {"/health": {}}
+
+    async def work(bench: Bench) -> None:
+        asked = len(bench.fake.calls)
+        clock = Jumping(bench.clock)
+        bench.health._clock = clock
+        pages["/health"] = None
+        for _ in range(2):
+            await bench.round()
+        assert len(bench.fake.calls) == asked + 4
+
+    checking(pages, work, replace(SETTINGS, timeout_s=0.05))
+
+
+class Jumping:
+    """A clock that goes on by seconds whenever a check has begun."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._asked = 0
+
+    def now(self) -> float:
+        self._asked += 1
+        return self._clock.now() + (3.0 if self._asked % 2 == 0 else 0.0)
 
 
 def test_a_refused_connection_counts_however_many_answers_there_were() -> None:

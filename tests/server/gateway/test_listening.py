@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from stemcache.errors import UsageError
-from stemcache.server.gateway.listening import allow_files, bind, url_of
+from stemcache.server.gateway.listening import allow_files, bind, fit_connections, url_of
 
 
 def test_an_address_is_taken_and_listened_on() -> None:
@@ -77,3 +77,13 @@ def test_as_many_files_as_may_be_are_allowed(
     monkeypatch.setattr(resource, "getrlimit", limits.get)
     monkeypatch.setattr(resource, "setrlimit", limits.set)
     assert allow_files() == files
+
+
+@pytest.mark.parametrize(
+    ("files", "connections"),
+    [(1024, 377), (20_000, 7_968), (65_536, 16_384), (resource.RLIM_INFINITY, 16_384), (50, 16)],
+)
+def test_connections_are_fitted_to_the_files_that_may_be_open(files: int, connections: int) -> None:
+    """Two each, and some for all else; never more than were asked for."""
+    assert fit_connections(16_384, files) == connections
+    assert fit_connections(8, files) == 8

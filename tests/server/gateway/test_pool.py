@@ -2,8 +2,8 @@
 
 import asyncio
 import errno
+import time
 from collections.abc import Callable, Coroutine
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +11,6 @@ import uvloop
 
 from stemcache.clock import ManualClock
 from stemcache.gateway.replica import ReplicaSpec
-from stemcache.server.gateway import pool as pool_module
 from stemcache.server.gateway.pool import CannotConnect, Line, Pool
 from stemcache.server.gateway.upstream import Upstream
 from tests.server.gateway.fakes import FakeReplica, chat
@@ -168,14 +167,88 @@ def test_who_is_not_there_refuses() -> None:
     with_pool(body)
 
 
-def test_who_does_not_answer_is_not_waited_for() -> None:
+def test_who_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit is the caller's."""
+
+    async def never(*_: object) -> None:
+        await asyncio.get_running_loop().create_future()
 
     async def body(pool: Pool, fake: FakeReplica, clock: ManualClock) -> None:
         del clock
-        with pytest.raises(CannotConnect, match="no connection within 0 s") as caught:
-            await pool.line(spec_of(fake)).connect(0.0)
+        with monkeypatch.context() as patched:
+            patched.setattr(Line, "_open_connection", never)
+            with pytest.raises(CannotConnect, match=r"no connection within 0\.01 s") as caught:
+                await pool.line(spec_of(fake)).connect(0.01)
         assert caught.value.kind == "timeout"
+
+    with_pool(body)
+
+
+def block(seconds: float) -> None:
+    """As a mistake, or another process on the machine, does to the loop."""
+    until_s = time.monotonic() + seconds
+    while time.monotonic() < until_s:
+        pass
+
+
+def test_a_loop_that_stands_still_loses_no_connections() -> None:
+    """They are there, and only were not looked at before the limits were over."""
+
+    async def body(pool: Pool, fake: FakeReplica, clock: ManualClock) -> None:
+        del clock
+        line = pool.line(spec_of(fake))
+        making = [asyncio.ensure_future(line.connect(0.05)) for _ in range(40)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        block(0.2)
+        made = await asyncio.gather(*making)
+        assert [upstream.closed for upstream in made] == [False] * 40
+        for upstream in made:
+            upstream.abort()
+
+    with_pool(body)
+
+
+def test_a_limit_that_was_not_looked_at_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other side had no chance in it; but it does not do so for ever."""
+    asked: list[float] = []
+
+    async def slow(line: Line, upstream: Upstream) -> None:
+        await asyncio.sleep(0)
+        block(0.35)
+        await asyncio.sleep(0.08)
+        asked.append(1.0)
+        await opened(line, upstream)
+
+    async def always_stuck(*_: object) -> None:
+        while True:
+            await asyncio.sleep(0.01)
+            block(0.2)
+
+    opened = Line._open_connection
+
+    async def body(pool: Pool, fake: FakeReplica, clock: ManualClock) -> None:
+        del clock
+        line = pool.line(spec_of(fake))
+        with monkeypatch.context() as patched:
+            patched.setattr(Line, "_open_connection", slow)
+            (await line.connect(0.2)).abort()
+            assert asked == [1.0]
+            patched.setattr(Line, "_open_connection", always_stuck)
+            with pytest.raises(CannotConnect, match="no connection within"):
+                await line.connect(0.02)
+
+    with_pool(body)
+
+
+def test_a_replica_that_was_never_asked_was_never_heard() -> None:
+    """And one that was, when its line says."""
+
+    async def body(pool: Pool, fake: FakeReplica, clock: ManualClock) -> None:
+        del clock
+        assert pool.heard_s(fake.name) == float("-inf")
+        pool.line(spec_of(fake)).heard_s = 7.0
+        assert pool.heard_s(fake.name) == 7.0
 
     with_pool(body)
 
@@ -213,10 +286,8 @@ def test_what_is_wrong_here_is_told_from_what_is_wrong_there(
 
     async def body(pool: Pool, fake: FakeReplica, clock: ManualClock) -> None:
         del clock
-        loop = SimpleNamespace(create_connection=create_connection)
-        stand_in = SimpleNamespace(timeout=asyncio.timeout, get_running_loop=lambda: loop)
         with monkeypatch.context() as patched:
-            patched.setattr(pool_module, "asyncio", stand_in)
+            patched.setattr(Line, "_open_connection", create_connection)
             with pytest.raises(CannotConnect, match="no more") as caught:
                 await pool.line(spec_of(fake)).connect(5.0)
         assert caught.value.kind == kind

@@ -188,7 +188,11 @@ def test_a_redis_that_goes_and_comes_back_is_followed_again(server: Server) -> N
         await until(lambda: one.share.connected and other.share.connected)
         one.place(2)
         await until(lambda: [2] in other.placed)
-        assert [log["event"] for log in one.logs].count("redis_lost") == 1
+        assert [log["event"] for log in one.logs] == [
+            "redis_connected",
+            "redis_lost",
+            "redis_connected",
+        ]
         for side in (one, other):
             await side.share.close()
 
@@ -215,6 +219,23 @@ def test_what_a_stranger_writes_to_the_stream_is_passed_over(server: Server) -> 
         assert other.share.unreadable == 2
         for side in (one, other):
             await side.share.close()
+
+    asyncio.run(scene())
+
+
+def test_one_that_is_not_there_is_never_said_to_be() -> None:
+    """Nor lost, however often it is tried, and though a beginning has been read before."""
+
+    async def scene() -> None:
+        from redis.exceptions import RedisError  # noqa: PLC0415
+
+        side = Side("redis://127.0.0.1:1/0")
+        side.share._last = b"7-0"
+        with pytest.raises(RedisError):
+            await side.share._listen()
+        assert side.logs == []
+        assert not side.share.connected
+        await side.share.close()
 
     asyncio.run(scene())
 

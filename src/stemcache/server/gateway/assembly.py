@@ -29,6 +29,7 @@ from stemcache.server.gateway.events import seat_endpoint
 from stemcache.server.gateway.followers import Followers
 from stemcache.server.gateway.gateway import Gateway
 from stemcache.server.gateway.health import Health
+from stemcache.server.gateway.listening import fit_connections
 from stemcache.server.gateway.local import LocalFleet
 from stemcache.server.gateway.metrics import Metrics
 from stemcache.server.gateway.pages import Pages
@@ -77,7 +78,11 @@ class Assembly:
         clock: Clock,
         rng: Random,
         logger: FilteringBoundLogger,
+        files: int | None = None,
     ) -> None:
+        """`files`: how many may be open, if connections are to be fitted to it."""
+        self._files = files
+        self._fitted: int | None = None
         self.configuration = configuration
         self._logger = logger
         self._clock = clock
@@ -85,6 +90,7 @@ class Assembly:
         self.router = _TimedRouter(settings, rng=rng, on_notice=self._on_notice)
         self._tokenizing = tokenizing
         self._reader = self._make_reader(settings)
+        pool = Pool(clock, tls=tls)
         self.health = Health(
             self.router,
             answers=self.router.begun.__getitem__,
@@ -92,6 +98,7 @@ class Assembly:
             clock=clock,
             rng=rng,
             logger=logger,
+            heard_s=pool.heard_s,
         )
         self.local = LocalFleet(
             configuration.local, clock=clock, logger=logger, on_restart=self._on_local_restart
@@ -109,7 +116,7 @@ class Assembly:
             settings,
             router=self.router,
             reader=self._reader,
-            pool=Pool(clock, tls=tls),
+            pool=pool,
             pages=self.pages,
             clock=clock,
             log=logger,
@@ -191,7 +198,7 @@ class Assembly:
                 found[spec.name] = spec
                 urls.add(spec.url)
         specs = tuple(found.values())
-        settings = replace(self.configuration.settings, replicas=specs)
+        settings = self._fit(replace(self.configuration.settings, replicas=specs))
         self.router.configure(settings, specs)
         self.followers.configure()
         self.health.configure(settings.health, specs)
@@ -203,6 +210,20 @@ class Assembly:
         for name in self._drained - draining:
             self.router.drain(name, on=False)
         self._drained = draining
+
+    def _fit(self, settings: GatewaySettings) -> GatewaySettings:
+        """With no more connections than files allow."""
+        asked = settings.limits.connections
+        fitting = asked if self._files is None else fit_connections(asked, self._files)
+        if fitting < asked and fitting != self._fitted:
+            self._logger.warning(
+                "fewer connections than configured: open files are limited; raise ulimit -n",
+                connections=fitting,
+                configured=asked,
+                open_files=self._files,
+            )
+        self._fitted = fitting
+        return replace(settings, limits=replace(settings.limits, connections=fitting))
 
     def _metrics_page(self) -> bytes:
         return self.metrics.page()

@@ -23,6 +23,7 @@ __all__ = ["Gateway", "LocalPages", "Log", "Page", "Reader"]
 _ASIDE_BYTES = 256 * 1024
 _ASIDE_TOKENS_BYTES = 32 * 1024
 """Where prompts are tokenized: an unknown one of this size takes some 10 ms."""
+_AT_ONCE_S = 1.0
 _READERS = 2
 """Tokenizing is what runs beside the event loop; the rest of a reading takes turns with it."""
 
@@ -119,6 +120,8 @@ class Gateway:
         self.buffered_bytes = 0
         """Of bodies that are kept for routing and retries."""
         self._readers: ThreadPoolExecutor | None = None
+        self._timeouts: dict[str, float] = {}
+        """When a connection to a replica last could not be made in time."""
 
     def configure(self, settings: GatewaySettings) -> None:
         """Take other settings, for requests from now on. The router has to be told apart."""
@@ -147,6 +150,27 @@ class Gateway:
     def has_keys(self) -> bool:
         """Whether clients need a key of the gateway's."""
         return bool(self.settings.api_keys)
+
+    def is_alone_with(self, name: str, now_s: float) -> bool:
+        """Whether replicas are not to blame for a connection that was not made in time.
+
+        Where most of them cannot be reached at once it is this machine, or its network; to close
+        them all would help nobody. O(replicas), for failures only.
+        """
+        self._timeouts[name] = now_s
+        names = {member.spec.name for member in self.router.members}
+        self._timeouts = {
+            each: when_s
+            for each, when_s in self._timeouts.items()
+            if each in names and now_s - when_s < _AT_ONCE_S
+        }
+        return len(names) > 1 and len(self._timeouts) * 2 > len(names)
+
+    def stood_still(self, seconds: float) -> None:
+        """Give clients and replicas the time that this process did not look at them."""
+        self.log.warning("the event loop stood still", seconds=round(seconds, 2))
+        for connection in self.open:
+            connection.deadline_s += seconds
 
     def seats_of(self, name: str) -> frozenset[int]:
         """Numbers of a replica's seats; for failures only, as it costs O(replicas)."""

@@ -6,12 +6,14 @@
  │    └─ asked what it is: engine, models, adapters, KV, start             │
  └───────────────────────── up_after checks in a row ◄─────────────────────┘
 ```
-A check that runs out of time says nothing of a replica that answers requests meanwhile: it is busy.
+A check that runs out of time says nothing of a replica that answers requests meanwhile, or goes on
+with an answer: it is busy. Nor does one that was looked at too late, as this process stood still.
 A refused connection, or a 503, does. After a failure the next check is not long in coming, and one
 is enough where requests have failed too.
 """
 
 import asyncio
+import math
 import ssl
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
@@ -40,6 +42,8 @@ __all__ = ["Health", "Watching"]
 _ASK_EVERY = 6
 """Checks between two looks at what a replica is."""
 _JITTER = 0.1
+_STALL_S = 0.5
+"""A check that ends so much after its time was not looked at."""
 _SOON_S = 1.0
 """Until the next check after a failure that does not suffice."""
 _NOT_THERE = frozenset({401, 403, 404, 405, 501})
@@ -117,8 +121,13 @@ class Health:
         rng: Random,
         logger: FilteringBoundLogger,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        heard_s: Callable[[str], float] = lambda _name: -math.inf,
     ) -> None:
-        """`answers` tells how many requests a replica has answered so far, by its name."""
+        """`answers` tells how many requests a replica has answered so far, by its name.
+
+        `heard_s` tells when bytes of an answer of its last came.
+        """
+        self._heard_s = heard_s
         self._watching = watching
         self._answers = answers
         self._tls = tls
@@ -220,11 +229,20 @@ class Health:
     async def _check(self, watched: _Watched) -> tuple[bool, str, bool]:
         """Whether it is up, in words, and whether one such answer is enough."""
         before = watched.answers
+        begun_s = self._clock.now()
         try:
-            reply = await self._ask(watched, self._settings.path)
+            try:
+                reply = await self._ask(watched, self._settings.path)
+            except AskError as error:
+                late_s = self._clock.now() - begun_s - self._settings.timeout_s
+                if error.kind != "timeout" or late_s < _STALL_S:
+                    raise
+                reply = await self._ask(watched, self._settings.path)
         except AskError as error:
-            watched.answers = self._answers(watched.spec.name)
-            if error.kind == "timeout" and watched.answers > before:
+            name = watched.spec.name
+            watched.answers = self._answers(name)
+            goes_on = watched.answers > before or self._heard_s(name) > begun_s
+            if error.kind == "timeout" and goes_on:
                 return True, "busy: it answers requests, but not its health check in time", False
             return False, str(error), False
         watched.answers = self._answers(watched.spec.name)

@@ -6,11 +6,14 @@ from contextlib import suppress
 
 from stemcache.errors import UsageError
 
-__all__ = ["allow_files", "bind", "url_of"]
+__all__ = ["allow_files", "bind", "fit_connections", "url_of"]
 
 _BACKLOG = 4096
 _FILES = 65_536
 """Where nothing says how many there may be."""
+_OTHERS = 64
+"""Logs, checks, events, and what Python has open."""
+_LEAST = 16
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -49,6 +52,16 @@ def allow_files() -> int:
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+def fit_connections(connections: int, files: int) -> int:
+    """How many clients' connections fit into so many files, at most those asked for.
+
+    Each may need one to a replica; a fifth is left to connections that are kept idle.
+    """
+    if files == resource.RLIM_INFINITY:
+        return connections
+    return min(connections, max(_LEAST, (files * 4 // 5 - _OTHERS) // 2))
 
 
 def url_of(sock: socket.socket, *, tls: bool) -> str:

@@ -8,8 +8,9 @@ Pool ── name ──► Line (one replica's address) ── idle: oldest … 
 
 import asyncio
 import errno
+import math
 import ssl
-from typing import Protocol
+from typing import Any, Protocol
 
 from stemcache.clock import Clock
 from stemcache.gateway.replica import ReplicaSpec
@@ -23,6 +24,11 @@ _IDLE_S = 4.0
 _EXHAUSTED = frozenset(
     {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL}
 )
+_STALL_S = 0.1
+"""A timer that fires so much too late tells of this process, not of a replica."""
+_STALLS = 3
+_LAST_LOOK_S = 0.005
+"""For sockets that are ready, and have not been looked at."""
 _MOST_IDLE = 1024
 """Of one replica."""
 
@@ -59,6 +65,8 @@ class Line:
         self._open: set[Upstream] = set()
         self.made = 0
         """Connections made, ever."""
+        self.heard_s = -math.inf
+        """When bytes of an answer last came."""
 
     @property
     def open(self) -> int:
@@ -75,19 +83,11 @@ class Line:
 
     async def connect(self, limit_s: float) -> Upstream:
         """Make one; the caller's. Raises CannotConnect."""
-        origin = self.origin
-        loop = asyncio.get_running_loop()
         upstream = Upstream(self)
         connected = False
+        connecting = asyncio.ensure_future(self._open_connection(upstream))
         try:
-            async with asyncio.timeout(limit_s):
-                await loop.create_connection(
-                    lambda: upstream,
-                    origin.host,
-                    origin.port,
-                    ssl=self._tls() if origin.tls else None,
-                    server_hostname=origin.host if origin.tls else None,
-                )
+            await _in_time(connecting, limit_s)
             connected = True
         except TimeoutError:
             raise CannotConnect("timeout", f"no connection within {limit_s:g} s") from None
@@ -100,12 +100,23 @@ class Line:
             raise CannotConnect(kind, str(reason)) from None
         finally:
             if not connected:
+                connecting.cancel()
                 # What was given up may be connected all the same, a moment later.
                 upstream.abort()
         self.made += 1
         if not upstream.closed:
             self._open.add(upstream)
         return upstream
+
+    async def _open_connection(self, upstream: Upstream) -> None:
+        origin = self.origin
+        await asyncio.get_running_loop().create_connection(
+            lambda: upstream,
+            origin.host,
+            origin.port,
+            ssl=self._tls() if origin.tls else None,
+            server_hostname=origin.host if origin.tls else None,
+        )
 
     def give(self, upstream: Upstream) -> None:
         """Keep a connection for the next request."""
@@ -135,6 +146,28 @@ class Line:
         self.sweep(float("inf"))
 
 
+async def _in_time(connecting: "asyncio.Task[Any]", limit_s: float) -> None:
+    """Wait until it is done; TimeoutError after the limit, in which this process was not stuck.
+
+    After the loop has stood still, timers are due before sockets are looked at: a limit that is
+    found over too late says nothing of the other side, which gets another one.
+    """
+    clock = asyncio.get_running_loop().time
+    for _ in range(_STALLS):
+        due_s = clock() + limit_s
+        done, _ = await asyncio.wait({connecting}, timeout=limit_s)
+        if not done:
+            late_s = clock() - due_s
+            done, _ = await asyncio.wait({connecting}, timeout=_LAST_LOOK_S)
+            if not done and late_s > _STALL_S:
+                continue
+        if not done:
+            break
+        connecting.result()
+        return
+    raise TimeoutError
+
+
 class Pool:
     """All replicas' lines. `tls`: to replicas over https; by default the system's trust store."""
 
@@ -152,6 +185,11 @@ class Pool:
             line.close()
         line = self._lines[spec.name] = Line(spec, self._clock, self._tls)
         return line
+
+    def heard_s(self, name: str) -> float:
+        """When bytes of an answer last came from this replica."""
+        line = self._lines.get(name)
+        return -math.inf if line is None else line.heard_s
 
     def retain(self, names: frozenset[str]) -> None:
         """Close the lines of all other replicas."""

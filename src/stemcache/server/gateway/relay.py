@@ -174,6 +174,8 @@ class Relay:
         client, answer = self._client, self._answer
         assert answer is not None, "its head has come"
         now_s = self._gateway.clock.now()
+        if self._line is not None:
+            self._line.heard_s = now_s
         if complete:
             self._upstream = None
         begins = self._phase == _WAITING
@@ -213,7 +215,11 @@ class Relay:
             return False
         client, gateway = self._client, self._gateway
         client.write(out)
-        client.deadline_s = gateway.clock.now() + gateway.settings.limits.idle_s
+        now_s = gateway.clock.now()
+        client.deadline_s = now_s + gateway.settings.limits.idle_s
+        line = self._line
+        if line is not None:
+            line.heard_s = now_s
         return True
 
     def failed(self, kind: str, detail: str) -> None:
@@ -305,7 +311,10 @@ class Relay:
         decision = self._decision
         assert decision is not None, "a seat has failed"
         self._warn("attempt failed", decision, kind, detail)
-        self._fail_flight(kind, now_s, blame=kind != "exhausted")
+        ours = kind == "exhausted" or (
+            kind == "timeout" and gateway.is_alone_with(decision.replica.name, now_s)
+        )
+        self._fail_flight(kind, now_s, blame=not ours)
         if kind in {"refused", "timeout"}:
             # The process is not there: its other ranks are not either.
             self._exclude |= gateway.seats_of(decision.replica.name)

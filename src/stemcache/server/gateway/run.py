@@ -24,7 +24,7 @@ from structlog.typing import FilteringBoundLogger
 from stemcache.clock import Clock
 from stemcache.gateway.deployment import Configuration
 from stemcache.server.gateway.assembly import Assembly
-from stemcache.server.gateway.listening import url_of
+from stemcache.server.gateway.listening import allow_files, url_of
 from stemcache.server.gateway.reload import Reloader
 from stemcache.server.gateway.serve import serve_until
 from stemcache.server.gateway.tls import load_certificate, tls_to_clients
@@ -83,7 +83,13 @@ async def run_gateway(
     listen = configuration.listen
     incoming = tls_to_clients(listen)
     parts = Assembly(
-        configuration, tokenizing=tokenizing, tls=tls, clock=clock, rng=rng, logger=logger
+        configuration,
+        tokenizing=tokenizing,
+        tls=tls,
+        clock=clock,
+        rng=rng,
+        logger=logger,
+        files=allow_files(),
     )
     beside: list[asyncio.Task[Any]] = []
     try:

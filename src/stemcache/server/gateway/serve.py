@@ -18,6 +18,7 @@ __all__ = ["serve_until"]
 
 _BACKLOG = 4096
 _TICK_S = 0.5
+_STALL_S = 0.5
 _LAST_WORDS_S = 1.0
 
 
@@ -58,9 +59,14 @@ async def serve_until(
 
 
 async def _sweep(gateway: Gateway) -> None:
+    clock = asyncio.get_running_loop().time
     while True:
+        due_s = clock() + _TICK_S
         await asyncio.sleep(_TICK_S)
+        late_s = clock() - due_s
         try:
+            if late_s > _STALL_S:
+                gateway.stood_still(late_s)
             gateway.sweep()
         except Exception:
             # Without it nothing would ever time out.
