@@ -340,6 +340,8 @@ def test_a_policy_that_looks_at_no_prompts_predicts_and_remembers_nothing(policy
         assert b"cached=" not in flight.decision.header()
         assert b"source=none; ttft=" in flight.decision.header()
         assert flight.decision.as_json()["predicted_cached_tokens"] is None
+    seats = bench.router.explain(text_prompt(LONG), now_s=bench.now_s)["seats"]
+    assert [seat["cached_tokens"] for seat in seats] == [None, None]
     assert bench.router.mirror.bytes_used == before
     checks = [bench.member(name).seats[0].check for name in ("a", "b")]
     assert sum(check.unpredicted for check in checks) == 4

@@ -152,9 +152,10 @@ def _line(answer: dict[str, Any]) -> str:
     decision = answer.get("decision")
     if not isinstance(decision, dict):
         return "no replica can take it"
+    cached = decision.get("predicted_cached_tokens")
     return (
         f"{decision.get('replica')} {decision.get('reason')} "
-        f"cached={decision.get('predicted_cached_tokens')} "
+        f"cached={'unknown' if cached is None else cached} "
         f"prompt={decision.get('prompt_tokens')} runner-up={decision.get('runner_up')}"
     )
 
@@ -194,13 +195,18 @@ def _show(console: Console, answer: dict[str, Any]) -> None:
 
 def _rows(decision: dict[str, Any]) -> list[tuple[str, str]]:
     about = "" if decision.get("tokens_exact") else "about "
-    cached = _number(decision.get("predicted_cached_tokens"))
+    cached = decision.get("predicted_cached_tokens")
     following = "none"
     if decision.get("runner_up") is not None:
         following = f"{decision['runner_up']}, {_number(decision.get('runner_up_ttft_ms'))} ms"
     return [
         ("prompt", f"{about}{_number(decision.get('prompt_tokens'))} tokens"),
-        ("believed cached", f"{cached} tokens, from {decision.get('source')}"),
+        (
+            "believed cached",
+            "not looked for"
+            if cached is None
+            else f"{_number(cached)} tokens, from {decision.get('source')}",
+        ),
         ("predicted TTFT", f"{_number(decision.get('predicted_ttft_ms'))} ms"),
         ("next best", following),
     ]

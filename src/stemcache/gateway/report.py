@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from stemcache.gateway.decision import Source
 from stemcache.gateway.member import Member, Seat
 from stemcache.gateway.mirror import Belief, Mirror
 from stemcache.policy.route.contract import View
@@ -33,8 +34,8 @@ def view_report(views: Iterable[View], beliefs: Iterable[Belief]) -> list[dict[s
     return [
         {
             "replica": view.name,
-            "cached_tokens": view.cached_tokens,
-            "slow_tier_tokens": view.slow_tokens,
+            "cached_tokens": _looked_for(view.cached_tokens, belief),
+            "slow_tier_tokens": _looked_for(view.slow_tokens, belief),
             "source": str(belief.source),
             "in_flight": view.in_flight,
             "waiting_tokens": view.waiting_tokens,
@@ -42,6 +43,10 @@ def view_report(views: Iterable[View], beliefs: Iterable[Belief]) -> list[dict[s
         }
         for view, belief in zip(views, beliefs, strict=True)
     ]
+
+
+def _looked_for(tokens: int, belief: Belief) -> int | None:
+    return None if belief.source is Source.NONE else tokens
 
 
 def _state(member: Member) -> str:
