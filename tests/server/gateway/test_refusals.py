@@ -4,7 +4,14 @@ import json
 
 import pytest
 
-from stemcache.server.gateway.refusals import Refusal, error_body, refusal_bytes, stream_error
+from stemcache.server.gateway.refusals import (
+    NO_REPLICA,
+    Refusal,
+    error_body,
+    nobody_answered,
+    refusal_bytes,
+    stream_error,
+)
 
 BUSY = Refusal(status=503, message='it is "full"', code="full", retry_after_s=3)
 
@@ -77,3 +84,21 @@ def test_a_stream_ends_in_an_event() -> None:
         b'data: {"error":{"message":"gone","type":"server_error","param":null,'
         b'"code":"replica_lost"}}\n\n'
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "attempts", "status", "said"),
+    [
+        ("timeout", 1, 504, "no replica answered (1 attempt; the last: timeout); try again later"),
+        ("no-answer", 3, 502, "no replica answered (3 attempts; the last: no-answer); try again"),
+    ],
+)
+def test_attempts_that_all_failed_are_told(
+    kind: str, attempts: int, status: int, said: str
+) -> None:
+    """How many there were, and how the last ended."""
+    refusal = nobody_answered(kind, attempts)
+    assert refusal.status == status
+    assert refusal.message.startswith(said)
+    assert refusal.code == "replica_" + kind.replace("-", "_")
+    assert refusal.retry_after_s == NO_REPLICA.retry_after_s == 1

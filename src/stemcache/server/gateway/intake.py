@@ -35,9 +35,9 @@ _NO_PROMPT = Prompt(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Intake:
-    """A request that may be sent."""
+    """A request that may be sent. Do not change; not frozen as one is made for each request."""
 
     prompt: Prompt
     body: bytes
@@ -46,9 +46,9 @@ class Intake:
     """Whether usage was asked for by the gateway, and is not the client's to see."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Unread:
-    """A request whose prompt is to be read. Has its own reference to the body."""
+    """A request whose prompt is to be read. Has its own reference to the body. Do not change."""
 
     path: str
     headers: Sequence[tuple[bytes, bytes]]
@@ -62,7 +62,7 @@ class Unread:
         """Read, and edit the body. From any thread; for what it costs see `PromptReader`."""
         body, admission = self.body, self.admission
         # However it is spelled, the name of a salt has one of the two; most need no second look.
-        salted = b"_salt" in body or b"\\u" in body
+        salted = b"_salt" in body or (b"\\" in body and b"\\u" in body)
         fields = members(body) if salted else None
         own = None if fields is None else client_salt(body, fields=fields)
         salt = admission.effective_salt(own)
@@ -71,12 +71,14 @@ class Unread:
         except RuntimeError:
             prompt = self._prompt(salt)  # replicas came or went as a thread looked them up
         asks = self.asks and prompt.stream and not prompt.wants_usage and prompt.api in _ASKED
-        edit = BodyEdit(
-            salt=salt if admission.tenant is not None and prompt.api is not None else None,
-            drop_salt=admission.drop_client_salt and fields is not None,
-            ask_usage=asks,
-        )
-        return Intake(prompt, edit_body(body, edit, fields=fields), strip_usage=asks)
+        if asks or fields is not None or admission.tenant is not None:
+            edit = BodyEdit(
+                salt=salt if admission.tenant is not None and prompt.api is not None else None,
+                drop_salt=admission.drop_client_salt and fields is not None,
+                ask_usage=asks,
+            )
+            body = edit_body(body, edit, fields=fields)
+        return Intake(prompt, body, asks)
 
     def _prompt(self, salt: str | None) -> Prompt:
         return self.reader.read(
@@ -111,7 +113,7 @@ def take(request: Request, gateway: Gateway) -> Intake | Unread | Refusal | Page
         )
     body = request.body
     if request.method != b"POST" or not body:
-        return Intake(_NO_PROMPT, body, strip_usage=False)
+        return Intake(_NO_PROMPT, body, False)
     if admission.tenant is not None and _is_coded(request):
         return Refusal(
             status=HTTPStatus.UNSUPPORTED_MEDIA_TYPE,

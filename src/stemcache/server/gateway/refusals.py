@@ -12,7 +12,14 @@ import msgspec
 
 from stemcache.wire.failure import error_answer
 
-__all__ = ["Refusal", "error_body", "refusal_bytes", "stream_error"]
+__all__ = [
+    "NO_REPLICA",
+    "Refusal",
+    "error_body",
+    "nobody_answered",
+    "refusal_bytes",
+    "stream_error",
+]
 
 _ANTHROPIC = {
     HTTPStatus.UNAUTHORIZED: "authentication_error",
@@ -33,6 +40,26 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     """For the client: no prompt text, no credential, no replica's address."""
     code: str
     retry_after_s: int | None = None
+
+
+NO_REPLICA = Refusal(
+    status=HTTPStatus.SERVICE_UNAVAILABLE,
+    message="no replica can take the request now; try again later",
+    code="no_replica",
+    retry_after_s=1,
+)
+
+
+def nobody_answered(kind: str, attempts: int) -> Refusal:
+    """After the last attempt, which ended so."""
+    late = kind == "timeout"
+    tried = f"{attempts} attempt{'s' if attempts > 1 else ''}"
+    return Refusal(
+        status=HTTPStatus.GATEWAY_TIMEOUT if late else HTTPStatus.BAD_GATEWAY,
+        message=f"no replica answered ({tried}; the last: {kind}); try again later",
+        code="replica_" + kind.replace("-", "_"),
+        retry_after_s=1,
+    )
 
 
 def error_body(path: bytes, refusal: Refusal) -> bytes:

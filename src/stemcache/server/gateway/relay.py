@@ -12,7 +12,6 @@ breaks off ends in an error event, and any other answer with the connection.
 """
 
 import asyncio
-from http import HTTPStatus
 
 from stemcache.gateway.decision import Decision
 from stemcache.gateway.router import Flight
@@ -22,13 +21,12 @@ from stemcache.server.gateway.gateway import Gateway
 from stemcache.server.gateway.heads import request_head, request_id
 from stemcache.server.gateway.intake import Intake
 from stemcache.server.gateway.pool import CannotConnect, Line
-from stemcache.server.gateway.refusals import Refusal, refusal_bytes
+from stemcache.server.gateway.refusals import NO_REPLICA, Refusal, nobody_answered, refusal_bytes
 from stemcache.server.gateway.request import Request
 from stemcache.server.gateway.upstream import Upstream
 
 __all__ = ["Relay"]
 
-_RETRY_AFTER_S = 1
 _WITH_BODY = frozenset({b"POST", b"PUT", b"PATCH"})
 _BLAMED = frozenset({502, 503, 504})
 """Statuses that say that the server is unwell. A 500 is the request's as often as the server's, and
@@ -96,12 +94,7 @@ class Relay:
         decision = gateway.router.choose(self._intake.prompt, now_s=now_s)
         if decision is None:
             gateway.counters.no_seat += 1
-            self._refuse(
-                HTTPStatus.SERVICE_UNAVAILABLE,
-                "no replica can take the request now; try again later",
-                "no_replica",
-                retry_after_s=_RETRY_AFTER_S,
-            )
+            self._refuse(NO_REPLICA)
             return
         self._attempt(decision, now_s)
 
@@ -322,14 +315,7 @@ class Relay:
         if other is not None:
             self._attempt(other, now_s)
             return
-        status = HTTPStatus.GATEWAY_TIMEOUT if kind == "timeout" else HTTPStatus.BAD_GATEWAY
-        tried = f"{self._attempts} attempt{'s' if self._attempts > 1 else ''}"
-        self._refuse(
-            status,
-            f"no replica answered ({tried}; the last: {kind}); try again later",
-            "replica_" + kind.replace("-", "_"),
-            retry_after_s=_RETRY_AFTER_S,
-        )
+        self._refuse(nobody_answered(kind, self._attempts))
 
     # --- the answer ------------------------------------------------------------------------
 
@@ -383,18 +369,15 @@ class Relay:
             request=self._id.decode("ascii"),
         )
 
-    def _refuse(
-        self, status: int, message: str, code: str, *, retry_after_s: int | None = None
-    ) -> None:
+    def _refuse(self, refusal: Refusal) -> None:
         request = self._request
-        refusal = Refusal(status=status, message=message, code=code, retry_after_s=retry_after_s)
         keep = request.keep_alive and not self._client.closing
         extra = b"x-request-id: %b\r\n" % self._id
         shown = self._shown()
         if shown is not None:
             extra += b"x-stemcache-decision: %b\r\n" % shown
         self._end()
-        self._gateway.counters.answered(status)
+        self._gateway.counters.answered(refusal.status)
         self._client.write(
             refusal_bytes(
                 request.target,
