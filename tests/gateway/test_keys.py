@@ -68,3 +68,11 @@ def test_a_lone_surrogate_is_a_name_as_any_other() -> None:
 def test_the_length_of_keys_is_in_units() -> None:
     """Whole ones."""
     assert len(Keys([1, 2, 3], 16, exact=True)) == 3
+
+
+def test_rungs_are_the_keys_of_doubling_beginnings() -> None:
+    """From two units on, as far as there are whole ones; they are no part of what is compared."""
+    assert Keys([5], 128, exact=False).rungs() == []
+    keys = Keys([1, 2, 3, 4, 5, 6, 7, 8, 9], 128, exact=False)
+    assert keys.rungs() == [2, 4, 8]
+    assert keys == Keys([1, 2, 3, 4, 5, 6, 7, 8, 9], 128, exact=False)

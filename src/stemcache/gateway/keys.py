@@ -14,7 +14,7 @@ compute alike, so what changes any key changes the name of the scheme in the roo
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b, sha256
 from struct import unpack
 
@@ -24,6 +24,7 @@ __all__ = ["TEXT_UNIT_BYTES", "Keys", "extend_keys", "root_key"]
 
 TEXT_UNIT_BYTES = 128
 """About 32 tokens of English."""
+_FIRST_RUNG = 2
 
 
 @dataclass(slots=True)
@@ -38,9 +39,22 @@ class Keys:
     """Tokens in a unit, or bytes where `exact` is False."""
     exact: bool
     """Whether units are blocks of token ids."""
+    _rungs: list[int] | None = field(default=None, compare=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    def rungs(self) -> list[int]:
+        """Those of beginnings of 2, 4, 8 … units, shortest first. Do not mutate."""
+        rungs = self._rungs
+        if rungs is None:
+            keys = self.keys
+            rungs = self._rungs = []
+            depth = _FIRST_RUNG
+            while depth <= len(keys):
+                rungs.append(keys[depth - 1])
+                depth *= 2
+        return rungs
 
 
 def root_key(*fields: str | None) -> bytes:

@@ -39,7 +39,6 @@ __all__ = ["Flight", "Router"]
 
 _HEAD_UNITS = 8
 """About 256 tokens: what prefix hashing looks at."""
-_FIRST_RUNG = 2
 _ANCHOR_KEYS = 65_536
 _OTHERS_S = 2.0
 """What another gateway said of its load longer ago is not counted."""
@@ -148,7 +147,7 @@ class Router(Fleet):
                 keys = self.mirror.keys_for(seat.number, prompt)
                 if keys is not None and not self.mirror.follows(seat.number):
                     self.on_placed(placement(seat.name, keys))
-            rungs = _rungs(prompt.text)
+            rungs = prompt.text.rungs() if prompt.text is not None else []
             if rungs:
                 self._anchors.seen(rungs, decision.prompt_tokens, now_s=now_s)
         return Flight(decision, prompt, now_s, sent, units)
@@ -265,7 +264,7 @@ class Router(Fleet):
     def _ask(self, prompt: Prompt, tokens: int) -> Ask:
         if self._policy.reads is Reads.NOTHING:
             return Ask(tokens, output_tokens=prompt.output_tokens)
-        rungs = _rungs(prompt.text)
+        rungs = prompt.text.rungs() if prompt.text is not None else []
         return Ask(
             prompt_tokens=tokens,
             session=prompt.session,
@@ -346,19 +345,6 @@ def _add_others(view: View, seat: Seat, now_s: float) -> None:
             view.in_flight += other.in_flight
             view.waiting_tokens += other.waiting_tokens
             view.tidy = False  # others' figures
-
-
-def _rungs(text: Keys | None) -> list[int]:
-    """Keys of beginnings at doubling lengths, shortest first."""
-    if text is None:
-        return []
-    keys = text.keys
-    rungs = []
-    depth = _FIRST_RUNG
-    while depth <= len(keys):
-        rungs.append(keys[depth - 1])
-        depth *= 2
-    return rungs
 
 
 def _head(text: Keys | None) -> int:

@@ -55,6 +55,7 @@ _NOISE = 0.25  # of one observation's logarithm, before there are any
 _DOUBT = 2.0  # standard errors that are taken for chance
 _LEAST_ERROR = 0.03
 _MOST_FACTOR = log(50.0)
+_LOG_2 = log(2.0)
 
 
 class Usual:
@@ -252,9 +253,8 @@ class SeatRates:
             self._fade(now_s)
             ratio = log(ttft_s / expected)
             ratio = min(max(ratio, -_MOST_FACTOR), _MOST_FACTOR)
-            fleet.drift += (ratio - log(self._factor) - fleet.drift) / min(
-                fleet.requests, _SEAT_REQUESTS
-            )
+            known = log(self._factor) if self._factor != 1.0 else 0.0
+            fleet.drift += (ratio - known - fleet.drift) / min(fleet.requests, _SEAT_REQUESTS)
             ratio -= fleet.drift
             kept = 1.0 - 1.0 / _SEAT_REQUESTS
             self._weight = self._weight * kept + 1.0
@@ -283,7 +283,7 @@ class SeatRates:
         if self._now_s is None:
             self._now_s = now_s
         elif now_s > self._now_s:
-            kept = exp(-log(2.0) * (now_s - self._now_s) / _SEAT_S)
+            kept = exp(-_LOG_2 * (now_s - self._now_s) / _SEAT_S)
             self._weight *= kept
             self._sum *= kept
             self._squares *= kept
@@ -300,7 +300,9 @@ class SeatRates:
         spread = (self._weight * spread + _PRIOR * _NOISE * _NOISE) / weight
         doubt = max(_DOUBT * sqrt(spread / weight), _LEAST_ERROR)
         beyond = max(0.0, abs(mean) - doubt)
-        factor = exp(beyond if mean > 0.0 else -beyond)
+        factor = 1.0
+        if beyond:  # for most seats there is nothing beyond doubt
+            factor = exp(beyond if mean > 0.0 else -beyond)
         if factor != self._factor:
             self._factor = factor
             self._solution = None
