@@ -85,6 +85,51 @@ def test_a_tenant_s_body_must_be_readable() -> None:
         assert near.fakes[0].calls == []
 
 
+STRANGER = json.dumps({**ASK, "cache_salt": "another tenant's"})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\xef\xbb\xbf" + STRANGER.encode(),
+        STRANGER.encode("utf-16"),
+        STRANGER.encode("utf-32"),
+        STRANGER.replace('"m"', "NaN").encode(),
+        STRANGER.replace('"m"', "-Infinity").encode(),
+        STRANGER.replace('"model"', '"\\ud800"').encode(),
+        STRANGER[:-1].encode() + b',"x":' + b"[" * 2000 + b"]" * 2000 + b"}",
+        b"[" + STRANGER.encode() + b"]",
+        STRANGER.encode()[:-1],
+    ],
+    ids=["mark", "utf-16", "utf-32", "nan", "infinity", "surrogate", "deep", "list", "cut"],
+)
+@pytest.mark.parametrize("content_type", ["application/json", "multipart/form-data; boundary=x"])
+def test_a_body_that_only_a_replica_could_read_is_refused_to_tenants(
+    body: bytes, content_type: str
+) -> None:
+    """Python's reader takes more than JSON; the salt in it would be the client's."""
+    headers = f"Content-Type: {content_type}\r\nx-api-key: key-a\r\n"
+    with near_gateway(chat, settings=KEYED) as near, near.connect() as client:
+        client.post(CHAT, body, headers)
+        head, got = client.answer()
+        assert head.startswith(b"HTTP/1.1 400 ")
+        assert json.loads(got)["error"]["code"] == "unreadable_body"
+        assert near.fakes[0].calls == []
+
+
+def test_a_tenant_s_file_is_no_prompt() -> None:
+    """It goes through as it is."""
+    headers = "Content-Type: multipart/form-data; boundary=x\r\nx-api-key: key-a\r\n"
+    empty = b"HTTP/1.1 200 X\r\ncontent-length: 0\r\n\r\n"
+    with (
+        near_gateway(lambda call: call.transport.write(empty), settings=KEYED) as near,
+        near.connect() as client,
+    ):
+        client.post("/v1/files", b"--x\r\n\r\nhello\r\n--x--", headers)
+        client.answer()
+        assert near.fakes[0].calls[0].body == b"--x\r\n\r\nhello\r\n--x--"
+
+
 def test_where_there_are_no_tenants_a_coded_body_goes_through() -> None:
     """It is the replica's to read or refuse."""
     body = gzip.compress(json.dumps(ASK).encode())

@@ -44,6 +44,14 @@ def test_the_paths_of_the_apis_go_to_replicas(target: bytes, *, tenants: bool) -
         b"//v1/models",
         b"/v1",
         b"/v1/" + b"%2e" * 1000,
+        b"/v1/completions#x",
+        b"/v1/load_lora_adapter#x",
+        b"/v1/models?x#y",
+        b"/v1/%63ompletions",
+        b"/v1/chat/%63ompletions?a=b",
+        b"/v1/chat%2Fcompletions",
+        b"/v1/messages%3Fx",
+        b"/v1/messages%23x",
     ],
 )
 def test_what_rules_a_replica_does_not(target: bytes) -> None:

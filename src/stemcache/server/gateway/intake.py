@@ -13,6 +13,7 @@ from http import HTTPStatus
 from stemcache.gateway.edits import BodyEdit, client_salt, edit_body
 from stemcache.gateway.prompt import Prompt
 from stemcache.gateway.prompt_members import members
+from stemcache.gateway.prompt_path import api_of_path
 from stemcache.gateway.tenants import Admission, Refused
 from stemcache.server.gateway.gateway import Gateway, Page, Reader
 from stemcache.server.gateway.paths import is_relayed
@@ -120,10 +121,29 @@ def take(request: Request, gateway: Gateway) -> Intake | Unread | Refusal | Page
             message="the body has a Content-Encoding; send it as plain JSON",
             code="unsupported_content_encoding",
         )
+    if admission.tenant is not None and not _can_be_salted(path, request):
+        return Refusal(
+            status=HTTPStatus.BAD_REQUEST,
+            message="the body is no JSON object in UTF-8 (NaN, a byte order mark and deep nesting "
+            "are none either), so the tenant's cache cannot be kept apart; send one",
+            code="unreadable_body",
+        )
     unread = Unread(
         path, request.headers, body, admission, gateway.reader, gateway.settings.ask_usage
     )
     return unread if len(body) > gateway.aside_bytes else unread.read()
+
+
+def _can_be_salted(path: str, request: Request) -> bool:
+    """Whether the body is such that a replica can read no other `cache_salt` in it than ours.
+
+    Replicas read more than JSON has. What carries files holds no prompt, and no salt.
+    """
+    if api_of_path(path) is None and request.fields.get(b"content-type", b"").lower().startswith(
+        b"multipart/"
+    ):
+        return True
+    return members(request.body) is not None
 
 
 def _is_coded(request: Request) -> bool:

@@ -6,6 +6,8 @@ or shows other people's prompts, to whoever can reach them, and through a gatewa
 
 from urllib.parse import unquote_to_bytes
 
+from stemcache.gateway.prompt_path import api_of_path
+
 __all__ = ["is_relayed"]
 
 _UNSALTED = frozenset(
@@ -52,10 +54,14 @@ def is_relayed(target: bytes, *, tenants: bool) -> bool:
     `tenants`: whether clients are to be kept apart in the replicas' caches.
     """
     path = target.partition(b"?")[0]
+    if b"#" in target:
+        return False  # servers cut it off, so that it would be another path for them
     if b"%" in path:
         if len(path) > _LONGEST:
             return False
         path = unquote_to_bytes(path)
+        if api_of_path(path) is not None or b"?" in path or b"#" in path:
+            return False  # nobody has to spell these so, and no salt would be set
     if path.startswith(b"/v1/"):
         return b".." not in path and b"//" not in path and path.rstrip(b"/") not in _NEVER
     bare = path.rstrip(b"/")
