@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 __all__ = [
+    "HOPS",
     "RawHeaders",
     "RequestHead",
     "request_bytes",
@@ -18,7 +19,7 @@ __all__ = [
 
 RawHeaders = Sequence[tuple[bytes, bytes]]
 
-_HOPS = frozenset(
+HOPS = frozenset(
     {
         b"connection",
         b"keep-alive",
@@ -31,6 +32,7 @@ _HOPS = frozenset(
         b"upgrade",
     }
 )
+"""Headers of the connection itself, in lower case, beside those that `Connection` names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def response_bytes(
 
 def through(headers: RawHeaders, without: Collection[bytes] = ()) -> list[bytes]:
     """The lines of those that do not end here, nor are in `without` (names in lower case)."""
-    ends = _HOPS
+    ends = HOPS
     for name, value in headers:
         if len(name) == 10 and name.lower() == b"connection":
             named = {token.strip().lower() for token in value.split(b",")}

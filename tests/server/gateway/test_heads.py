@@ -94,6 +94,20 @@ def test_only_the_gateway_says_what_it_decided() -> None:
     assert answered((b"X-Stemcache-Decision", b"theirs")) == b"HTTP/1.1 200 OK\r\n\r\n"
 
 
+def test_an_answer_without_an_id_gets_the_request_s() -> None:
+    """A replica's own stays."""
+    head = answered((b"a", b"b"), request_id=b"ours")
+    assert head == b"HTTP/1.1 200 OK\r\na: b\r\nX-Request-Id: ours\r\n\r\n"
+    head = answered((b"x-request-ID", b"theirs"), request_id=b"ours")
+    assert head == b"HTTP/1.1 200 OK\r\nx-request-ID: theirs\r\n\r\n"
+
+
+def test_headers_that_a_connection_names_end_with_it() -> None:
+    """Wherever it stands."""
+    head = answered((b"X-Hop", b"1"), (b"Kept", b"2"), (b"Connection", b"close, x-hop"))
+    assert head == b"HTTP/1.1 200 OK\r\nKept: 2\r\n\r\n"
+
+
 @pytest.mark.parametrize("given", [b"a", b"req_1-2.3:4", b"x" * 128])
 def test_a_request_s_own_id_is_kept(given: bytes) -> None:
     """Where it can stand in a log."""

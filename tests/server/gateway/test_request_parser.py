@@ -49,10 +49,10 @@ def test_a_request_is_told_step_by_step() -> None:
     """Its bytes count until they are released."""
     it, heard, gateway = parser()
     it.feed(POST[:-2])
-    assert heard.log == ["head", ("begun", 0), ("grown", 1)]
+    assert heard.log == [("begun", 0), ("grown", 1)]
     assert [it.begun, it.body_begun, it.in_head] == [True, True, False]
     it.feed(POST[-2:])
-    assert heard.log[3:] == [("grown", 3), "complete"]
+    assert heard.log[2:] == [("grown", 3), "complete"]
     (request,) = heard.requests
     assert (request.method, request.target, request.body) == (b"POST", b"/v1/x", b"abc")
     assert request.headers == [(b"Host", b"h"), (b"content-length", b"3")]
@@ -60,6 +60,14 @@ def test_a_request_is_told_step_by_step() -> None:
     assert (request.keep_alive, request.old, request.expects) == (True, False, False)
     assert gateway.buffered_bytes == 3
     assert [it.begun, it.stopped] == [False, False]
+
+
+def test_a_head_that_comes_in_parts_is_told_of_once() -> None:
+    """One that is there at once needs no time."""
+    it, heard, _ = parser()
+    for part in (POST[:9], POST[9:20], POST[20:] + POST[:5]):
+        it.feed(part)
+    assert heard.log == ["head", ("begun", 0), ("grown", 3), "complete", "head"]
 
 
 def test_nothing_depends_on_how_bytes_are_cut() -> None:

@@ -9,7 +9,7 @@ own or the replica has one, the client's credential.
 from collections.abc import Sequence
 from http import HTTPStatus
 
-from stemcache.wire.http_head import through
+from stemcache.wire.http_head import HOPS, through
 
 __all__ = ["answer_head", "page_bytes", "request_head", "request_id"]
 
@@ -38,6 +38,9 @@ _WITHOUT = {
 }
 _ANSWER_SIZED = frozenset({b"x-stemcache-decision"})
 _ANSWER_UNSIZED = _ANSWER_SIZED | {b"content-length"}
+_ENDS = {
+    without: HOPS | without for without in (*_WITHOUT.values(), _ANSWER_SIZED, _ANSWER_UNSIZED)
+}
 _LONGEST_ID = 128
 
 
@@ -60,7 +63,7 @@ def request_head(
     """
     without = _WITHOUT[credential is not None or drop_credentials, is_prompt]
     lines = [b"%b %b HTTP/1.1\r\nHost: %b" % (method, target, authority)]
-    lines += through(headers, without)
+    lines += _kept(headers, without)
     if body_bytes is not None:
         lines.append(b"Content-Length: %d" % body_bytes)
     if credential is not None:
@@ -87,17 +90,32 @@ def answer_head(
     `request_id`: for an answer that names none itself.
     """
     lines = [b"HTTP/1.1 %d %b" % (status, reason)]
-    lines += through(headers, _ANSWER_SIZED if sized else _ANSWER_UNSIZED)
+    lines += _kept(headers, _ANSWER_SIZED if sized else _ANSWER_UNSIZED)
     if decision is not None:
         lines.append(b"X-Stemcache-Decision: %b" % decision)
-    if request_id is not None and not any(
-        len(name) == 12 and name.lower() == b"x-request-id" for name, _ in headers
-    ):
-        lines.append(b"X-Request-Id: %b" % request_id)
+    if request_id is not None:
+        for name, _ in headers:
+            if len(name) == 12 and name.lower() == b"x-request-id":
+                break
+        else:
+            lines.append(b"X-Request-Id: %b" % request_id)
     if chunked:
         lines.append(b"Transfer-Encoding: chunked")
     lines.append(b"Connection: close\r\n\r\n" if close else b"\r\n")
     return b"\r\n".join(lines)
+
+
+def _kept(headers: Sequence[tuple[bytes, bytes]], without: frozenset[bytes]) -> list[bytes]:
+    """As `through`, in half the time where no header names others; `without` is of `_ENDS`."""
+    ends = _ENDS[without]
+    lines = []
+    for header in headers:
+        name = header[0].lower()
+        if name not in ends:
+            lines.append(b": ".join(header))
+        elif name == b"connection":
+            return through(headers, without)
+    return lines
 
 
 def request_id(given: bytes | None, made: int) -> bytes:

@@ -26,7 +26,7 @@ class Listener(Protocol):
     """**Protocol**: who is told of requests, in their order."""
 
     def head_begun(self) -> None:
-        """Its time begins."""
+        """Its time begins; not said of a head that came in one read."""
         ...
 
     def body_grown(self, request: Request, *, begun: bool) -> None:
@@ -42,6 +42,7 @@ class RequestParser:
     """One connection's. Bodies count in the gateway's `buffered_bytes` until they are released."""
 
     __slots__ = (
+        "_begins",
         "_gateway",
         "_head_bytes",
         "_headers",
@@ -66,6 +67,8 @@ class RequestParser:
         """Of a head that is not complete, or of trailers."""
         self._read_bytes = 0
         """That came last."""
+        self._begins = False
+        """Whether the head that is being read began in what came last."""
         self.in_head = False
         self.request: Request | None = None
         """Whose body is being read."""
@@ -89,6 +92,7 @@ class RequestParser:
         if self.stopped:
             return
         self._read_bytes = len(data)
+        self._begins = False
         try:
             self._parse(data)
         except httptools.HttpParserCallbackError:
@@ -98,6 +102,8 @@ class RequestParser:
             self.refuse(HTTPStatus.BAD_REQUEST, message, "bad_request_syntax")
             return
         if self.in_head and not self.stopped:
+            if self._begins:
+                self._listener.head_begun()
             self._head_bytes += len(data)
             if self._head_bytes > self._gateway.settings.limits.head_bytes:
                 self._refuse_head()
@@ -139,7 +145,7 @@ class RequestParser:
         self._head_bytes = 0
         self._target = b""
         self._headers = []
-        self._listener.head_begun()
+        self._begins = True
 
     def on_url(self, url: bytes) -> None:
         """The target, maybe a part of it."""
@@ -171,7 +177,7 @@ class RequestParser:
             return
         if self._parser.should_upgrade() and method != b"CONNECT":
             return  # parsed again, without the offer
-        self.in_head = False
+        self.in_head = self._begins = False
         self._head_bytes = 0
         request, length = self._new_request(method)
         if request is None:
