@@ -6,7 +6,7 @@
                           ▲                  └──────────── failed ──► another     self-check
           views of seats ─┘ mirror (events, else a guess) · load · state
 ```
-Every flight ends once, in `done` or `failed`. Costs: `choose` some microseconds a seat, and a walk
+Every flight ends once, in `done` or `failed`. Costs: `choose` some 5 µs a seat, and a walk
 of the mirror; the others are O(nodes of the prompt's path).
 """
 

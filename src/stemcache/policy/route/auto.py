@@ -42,7 +42,7 @@ _USEFUL = 0.1
 class Auto:
     """Least cost, as drawn above. Remembers how often beginnings are asked for, within a bound.
 
-    O(seats): about 2 µs a seat, 4 by hash.
+    O(seats): about 1 µs a seat, 2 by hash.
     """
 
     name = "auto"
