@@ -37,6 +37,8 @@ class Fleet:
         self._members: dict[str, Member] = {}
         self._seats: dict[int, tuple[Member, Seat]] = {}
         self._by_name: dict[str, Seat] = {}
+        self._told_s = float("-inf")
+        """When another gateway last told its load."""
         self._next_seat = 0
         self._rates = FleetRates()
         self.on_resync: Listener = lambda _notice: None
@@ -242,10 +244,14 @@ class Fleet:
                 self.mirror.heard(found.number, sent.unit, sent.as_list())
         for load in batch.loads:
             found = self._by_name.get(load.seat)
-            if found is not None and (
-                batch.gateway in found.others or len(found.others) < _MOST_GATEWAYS
-            ):
-                found.others[batch.gateway] = OtherLoad(load.in_flight, load.waiting_tokens, now_s)
+            if found is None:
+                continue
+            others = found.others
+            others.pop(batch.gateway, None)
+            if len(others) >= _MOST_GATEWAYS:
+                del others[next(iter(others))]  # who has been silent longest
+            others[batch.gateway] = OtherLoad(load.in_flight, load.waiting_tokens, now_s)
+            self._told_s = now_s
 
     def loads(self) -> list[ToldLoad]:
         """What this gateway has at each seat, for others."""

@@ -240,6 +240,66 @@ def test_one_that_is_not_there_is_never_said_to_be() -> None:
     asyncio.run(scene())
 
 
+@needs_redis
+def test_a_redis_that_takes_nothing_for_a_while_is_written_to_again(server: Server) -> None:
+    """Full, or a replica for a moment: others are heard meanwhile, and it is said once."""
+
+    async def scene() -> None:
+        from redis.asyncio import Redis  # noqa: PLC0415
+
+        one, other = Side(server.url), Side(server.url)
+        for side in (one, other):
+            side.share.start()
+        await until(lambda: one.share.connected and other.share.connected)
+        admin = Redis.from_url(server.url)
+        await admin.config_set("maxmemory", "1")
+        one.place(1)
+        await until(lambda: "redis_takes_nothing" in [log["event"] for log in one.logs])
+        assert one.share.connected
+        await admin.config_set("maxmemory", "0")
+        await until(lambda: not one.place(2) and [2] in other.placed)
+        assert [log["event"] for log in one.logs].count("redis_takes_nothing") == 1
+        await admin.aclose()
+        for side in (one, other):
+            await side.share.close()
+
+    asyncio.run(scene())
+
+
+def test_a_redis_that_is_not_there_is_said_to_be_lost_once() -> None:
+    """Within a moment of the start, and connected is not said before it is true."""
+
+    async def scene() -> None:
+        side = Side("redis://127.0.0.1:1/0")
+        side.share.start()
+        await until(lambda: bool(side.logs))
+        await asyncio.sleep(1.2)  # a retry or two
+        assert [log["event"] for log in side.logs] == ["redis_lost"]
+        await side.share.close()
+
+    asyncio.run(scene())
+
+
+@needs_redis
+def test_what_waits_to_be_told_is_bounded_in_bytes(server: Server) -> None:
+    """Entries are of a size that others read, and the rest is dropped and counted."""
+
+    async def scene() -> None:
+        one, other = Side(server.url), Side(server.url)
+        for side in (one, other):
+            side.share.start()
+        await until(lambda: one.share.connected and other.share.connected)
+        for number in range(200):  # 12.8 MB at once
+            one.place(*range(number, number + 8000))
+        assert one.share.dropped == 69
+        await until(lambda: len(other.placed) == 131)
+        assert other.share.unreadable == 0
+        for side in (one, other):
+            await side.share.close()
+
+    asyncio.run(scene())
+
+
 def test_an_address_that_is_none_is_refused_at_the_start() -> None:
     """Before anything is routed."""
     with pytest.raises(UsageError, match="--redis is no URL of a Redis"):

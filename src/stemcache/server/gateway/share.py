@@ -17,7 +17,7 @@ from structlog.typing import FilteringBoundLogger
 
 from stemcache.clock import Clock
 from stemcache.errors import UsageError, worded
-from stemcache.gateway.gossip import GossipError, Placement, decode_batch, encode_batch
+from stemcache.gateway.gossip import Batch, GossipError, Placement, decode_batch, encode_batch
 from stemcache.gateway.router import Router
 
 if TYPE_CHECKING:
@@ -27,14 +27,19 @@ __all__ = ["RedisShare"]
 
 _EVERY_S = 0.02
 _LOADS_EVERY_S = 0.2
-_OUTBOX = 4096
-"""Placements that wait to be told; more are dropped and counted."""
-_STREAM_ENTRIES = 20_000
-_WARM_ENTRIES = 5_000
-_READ_ENTRIES = 256
+_OUTBOX_BYTES = 8 * 2**20
+"""Of placements that wait to be told; more are dropped and counted."""
+_ENTRY_BYTES = 2**20
+_STREAM_BYTES = 128 * 2**20
+"""What the stream is trimmed to, by the usual size of this gateway's entries."""
+_MOST_ENTRIES = 20_000
+_WARM_BYTES = 32 * 2**20
+_READ_ENTRIES = 16
+_TURN_KEYS = 4_096
+"""Heard without letting requests have a turn: some ms."""
 _BLOCK_MS = 1_000
-_RETRY_S = 1.0
-_RETRY_MOST_S = 30.0
+_RETRY_S = 0.5
+_RETRY_MOST_S = 3.0
 _CLOSE_S = 0.5
 _FIELD = b"b"
 
@@ -59,9 +64,15 @@ class RedisShare:
         self._clock = clock
         self._logger = logger
         self._outbox: list[Placement] = []
+        self._outbox_bytes = 0
+        self._entry_bytes = 4096.0
         self._tasks: list[asyncio.Task[None]] = []
-        self._last = b"$"
+        self._last = b""
+        """Number of the entry that was read last; empty before the first reading."""
+        self._reachable: bool | None = None
+        self._writable = True
         self.connected = False
+        """Others are heard."""
         self.dropped = 0
         """Placements that were not told."""
         self.unreadable = 0
@@ -73,8 +84,8 @@ class RedisShare:
         """Begin to tell and to listen."""
         self._router.on_placed = self._placed
         self._tasks = [
-            asyncio.create_task(self._again_and_again(self._listen)),
-            asyncio.create_task(self._again_and_again(self._tell)),
+            asyncio.create_task(self._again_and_again(self._listen, self._unheard)),
+            asyncio.create_task(self._again_and_again(self._tell, self._untold)),
         ]
 
     async def close(self) -> None:
@@ -88,12 +99,14 @@ class RedisShare:
         await self._redis.aclose()
 
     def _placed(self, placement: Placement) -> None:
-        if len(self._outbox) >= _OUTBOX or not self.connected:
+        size = len(placement.keys)
+        if not self.connected or self._outbox_bytes + size > _OUTBOX_BYTES:
             self.dropped += 1
         else:
             self._outbox.append(placement)
+            self._outbox_bytes += size
 
-    async def _again_and_again(self, work: Callable[[], Any]) -> None:
+    async def _again_and_again(self, work: Callable[[], Any], lost: Callable[[str], None]) -> None:
         """Run one side until it is cancelled; after an error wait, longer each time."""
         from redis.exceptions import RedisError  # noqa: PLC0415  # comes with the extra `route`
 
@@ -103,43 +116,64 @@ class RedisShare:
             try:
                 await work()
             except (RedisError, OSError, TimeoutError) as error:
-                if self.connected:
-                    self._logger.warning("redis_lost", error=worded(error)[:200])
-                self.connected = False
-                self._outbox.clear()
+                lost(worded(error)[:200])
             if self._clock.now() - begun > _RETRY_MOST_S:
                 wait_s = _RETRY_S
             await asyncio.sleep(wait_s)
             wait_s = min(_RETRY_MOST_S, wait_s * 2)
 
+    def _unheard(self, error: str) -> None:
+        """Said once, until it is there again."""
+        if self._reachable is not False:
+            self._logger.warning("redis_lost", error=error)
+        self._reachable = self.connected = False
+        self._drop_outbox()
+
+    def _untold(self, error: str) -> None:
+        """Others can be heard all the same, where it cannot be written to."""
+        if self._writable and self.connected:
+            self._logger.warning("redis_takes_nothing", error=error)
+            self._writable = False
+        self._drop_outbox()
+
+    def _drop_outbox(self) -> None:
+        self.dropped += len(self._outbox)
+        self._outbox.clear()
+        self._outbox_bytes = 0
+
     async def _listen(self) -> None:
-        if self._last == b"$":
+        if not self._last:
             await self._warm()
-        # The first look does not wait: only an answer to it says that Redis is there.
-        block_ms = None if not self.connected else _BLOCK_MS
         while True:
             found: Any = await self._redis.xread(
-                {self._stream: self._last}, count=_READ_ENTRIES, block=block_ms
+                {self._stream: self._last},
+                count=_READ_ENTRIES,
+                block=_BLOCK_MS if self.connected else None,
             )
-            block_ms = _BLOCK_MS
             if not self.connected:
-                self.connected = True
+                self._reachable = self.connected = True
                 self._logger.info("redis_connected", stream=self._stream)
             for _, entries in found or ():
                 for number, fields in entries:
                     self._last = number
-                    self._take(fields, with_loads=True)
-                    await asyncio.sleep(0)  # a burst of others must not keep requests waiting
+                    await self._take(fields, with_loads=True)
 
     async def _warm(self) -> None:
-        """Take what was sent where before this gateway began."""
-        entries: Any = await self._redis.xrevrange(self._stream, count=_WARM_ENTRIES)
-        self._last = entries[0][0] if entries else b"0-0"
+        """Take what was sent where before this gateway began, the last of it."""
+        entries: list[Any] = []
+        size, before = 0, b"+"
+        while size < _WARM_BYTES:
+            part: Any = await self._redis.xrevrange(self._stream, max=before, count=_READ_ENTRIES)
+            entries += part
+            if len(part) < _READ_ENTRIES:
+                break
+            size += sum(len(fields.get(_FIELD, b"")) for _, fields in part)
+            before = b"(" + part[-1][0]
         for _, fields in reversed(entries):
-            self._take(fields, with_loads=False)
-            await asyncio.sleep(0)
+            await self._take(fields, with_loads=False)
+        self._last = entries[0][0] if entries else b"0-0"
 
-    def _take(self, fields: dict[bytes, bytes], *, with_loads: bool) -> None:
+    async def _take(self, fields: dict[bytes, bytes], *, with_loads: bool) -> None:
         try:
             batch = decode_batch(fields.get(_FIELD, b""))
         except GossipError:
@@ -148,9 +182,18 @@ class RedisShare:
         if batch.gateway == self._gateway:
             return
         self.heard += len(batch.placements)
-        if not with_loads and batch.loads:
-            batch = type(batch)(batch.gateway, batch.placements, ())
-        self._router.heard(batch, now_s=self._clock.now())
+        keys = 0
+        for placement in batch.placements:
+            alone = Batch(batch.gateway, (placement,), ())
+            self._router.heard(alone, now_s=self._clock.now())
+            keys += len(placement.keys) // 8 + 64
+            if keys > _TURN_KEYS:
+                keys = 0
+                await asyncio.sleep(0)
+        if with_loads and batch.loads:
+            told = Batch(batch.gateway, (), batch.loads)
+            self._router.heard(told, now_s=self._clock.now())
+        await asyncio.sleep(0)
 
     async def _tell(self) -> None:
         told_s = 0.0
@@ -160,14 +203,28 @@ class RedisShare:
             due = now_s - told_s >= _LOADS_EVERY_S
             if not self.connected or not (due or self._outbox):
                 continue
-            placements, self._outbox = self._outbox, []
             told_s = now_s
+            entry = encode_batch(self._gateway, self._next_placements(), self._router.loads())
+            self._entry_bytes += 0.05 * (len(entry) - self._entry_bytes)
             await self._redis.xadd(
                 self._stream,
-                {_FIELD: encode_batch(self._gateway, placements, self._router.loads())},
-                maxlen=_STREAM_ENTRIES,
+                {_FIELD: entry},
+                maxlen=max(16, min(_MOST_ENTRIES, int(_STREAM_BYTES / self._entry_bytes))),
                 approximate=True,
             )
+            self._writable = True
+
+    def _next_placements(self) -> list[Placement]:
+        """As many as make one entry."""
+        size = count = 0
+        for placement in self._outbox:
+            size += len(placement.keys)
+            count += 1
+            if size >= _ENTRY_BYTES:
+                break
+        placements, self._outbox = self._outbox[:count], self._outbox[count:]
+        self._outbox_bytes -= size
+        return placements
 
 
 def _client(url: str) -> "Redis":
