@@ -149,6 +149,27 @@ def test_a_redis_means_that_gateways_agree_through_it() -> None:
             {"agree": Agree.HASH, "redis": "redis://:hunter2@h"},
             "--redis is for --agree redis, and --agree is hash; leave one out",
         ),
+        (
+            {"agree": Agree.HASH},
+            "--agree is hash, and --gateways is 1; add --gateways 2, or as many as there are",
+        ),
+        (
+            {"redis": "redis://:hunter2@h:6379/prod"},
+            "--redis has a path that is no number of a database; use redis://host:6379/0",
+        ),
+        ({"redis": "redis://:hunter2@[h/0"}, "--redis is no URL of a Redis; use redis://host"),
+        (
+            {"replicas": ("c=http://a:8000/v1",)},
+            "two replicas from --config and --replica, 'a' and 'c', have one address; leave one",
+        ),
+        (
+            {"replicas": ("c=http://h:1", "d=h:1")},
+            "two replicas from --replica, 'c' and 'd', have one address; leave one out",
+        ),
+        (
+            {"api_keys": (ApiKey(key="hunter2", tenant="acme"),), "admin_keys": ("x", "hunter2")},
+            "a key of the tenant 'acme' is an admin's key too; give admins keys of their own",
+        ),
         ({"settings": {"gateways": 2}}, "--gateways is 2, and --agree is alone; say how they"),
         ({"listen": {"tls_cert": "c"}}, "TLS needs a certificate and its key; give --tls-key too"),
         ({"listen": {"tls_key": "c"}}, "TLS needs a certificate and its key; give --tls-cert too"),

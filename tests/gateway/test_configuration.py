@@ -318,7 +318,11 @@ def test_no_secret_is_shown() -> None:
         ('[[replica]]\nurl="http://h"\nweight=0', "give a number above 0; to send nothing, drain"),
         ('[[replica]]\nurl="http://h"\nengine="vlm"', "did you mean 'vllm'?"),
         ('[[replica]]\nurl="http://h"\nranks=0', "give a whole number from 1 to 1024"),
-        ('[[replica]]\nurl="http://h"\nname="a b"', "give letters, digits and signs without"),
+        ('[[replica]]\nurl="http://h"\nname="a b"', 'signs, but no blank, no " and no #'),
+        ('[[replica]]\nurl="http://h"\nname="a#1"', 'signs, but no blank, no " and no #'),
+        ('[[replica]]\nurl="http://h"\nname=\'a"b\'', 'signs, but no blank, no " and no #'),
+        ('[[replica]]\nurl="http://h"\nname="a\\u007f"', 'signs, but no blank, no " and no #'),
+        ('[[replica]]\nurl="h:1"\n[[replica]]\nname="b"\nurl="http://h:1/v1"', "one address"),
         ('[[replica]]\nurl="http://h"\nevents="5557"', "is no endpoint of ZeroMQ; give the host"),
         ('[[replica]]\nurl="http://h"\nevents="tcp://*:5557"', "is no endpoint of ZeroMQ"),
         ('[[replica]]\nurl="http://h"\nreplay="tcp://h:1"', "needs events beside it; add events"),
@@ -386,8 +390,10 @@ def test_a_list_of_secrets_is_not_shown_either() -> None:
 
 
 def test_replicas_are_told_apart_by_name() -> None:
-    """Two of one name would be one seat."""
+    """Two of one name would be one seat, and two of one address one replica."""
     one = ReplicaSpec(name="a", url="http://h:1")
-    check_replicas((one, ReplicaSpec(name="b", url="http://h:1")), "--replica")
+    check_replicas((one, ReplicaSpec(name="b", url="http://h:2")), "--replica")
+    with pytest.raises(UsageError, match="--replica, 'a' and 'b', have one address; leave one out"):
+        check_replicas((one, ReplicaSpec(name="b", url="http://h:1")), "--replica")
     with pytest.raises(UsageError, match="two replicas from --replica are called 'a'"):
         check_replicas((one, ReplicaSpec(name="a", url="http://h:2")), "--replica")

@@ -59,3 +59,8 @@ def test_ipv6_addresses_are_bracketed() -> None:
 def test_an_address_of_this_machine_alone_is_known(host: str, *, loopback: bool) -> None:
     """What is not surely loopback is taken to be open."""
     assert Listen(host=host).loopback is loopback
+
+
+def test_a_zone_of_an_address_does_not_break_its_name() -> None:
+    """In a header the name stands in quotes, and a # in it begins a rank."""
+    assert Template().spec('fe80::1%a"b #1', 80).name == "[fe80::1%a%22b%20%231]:80"

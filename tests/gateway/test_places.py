@@ -31,6 +31,7 @@ def test_a_name_may_come_before_it() -> None:
     """And then it is the name."""
     assert named_replica("a=http://h:1", "--replica") == ReplicaSpec(name="a", url="http://h:1")
     assert named_replica("h:1", "--replica").name == "h:1"
+    assert replica_at('h:1/a"b', "--replica", name="x").name == "x"
 
 
 @pytest.mark.parametrize(
@@ -51,6 +52,12 @@ def test_a_name_may_come_before_it() -> None:
         ("http://h/" + "a" * 3000, "--replica has characters that no URL has"),
         ("=http://h", "--replica has no usable name before its '='"),
         ("ä=http://h", "--replica has no usable name before its '='"),
+        ("a#0=http://h", "use NAME=URL with a name of letters, digits and signs, but no blank"),
+        ('a"=http://h', "--replica has no usable name before its '='"),
+        ("a b=http://h", "--replica has no usable name before its '='"),
+        ("a\t=http://h", "--replica has no usable name before its '='"),
+        ('http://h/a"b', "--replica is also the replica's name, and no name has that"),
+        ("http://h/" + "a" * 300, "--replica is also the replica's name, and no name has that"),
     ],
 )
 def test_what_is_no_address_is_told(given: str, message: str) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from stemcache.errors import UsageError
-from stemcache.gateway.secrets import read_key_lines
+from stemcache.gateway.secrets import read_admin_keys, read_key_lines
 from stemcache.gateway.settings import ApiKey
 
 
@@ -36,3 +36,12 @@ def test_lines_that_are_no_keys_are_told_without_them(text: str, message: str) -
     assert message in str(raised.value)
     assert "hunter2" not in str(raised.value)
     assert "xxxx" not in str(raised.value)
+
+
+def test_admins_keys_are_the_words_of_a_file() -> None:
+    """Each such that a header can have it."""
+    assert read_admin_keys("one\n\n two \n", "admins") == ("one", "two")
+    with pytest.raises(UsageError, match="--admin-key-file admins holds no key; write one a line"):
+        read_admin_keys("\n", "admins")
+    with pytest.raises(UsageError, match="admins is longer than 4096 characters, or has some that"):
+        read_admin_keys("schl\u00fcssel\u20ac", "admins")

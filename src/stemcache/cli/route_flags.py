@@ -13,8 +13,9 @@ from stemcache.gateway.deployment import (
     LocalReplicas,
     Template,
 )
-from stemcache.gateway.places import check_endpoint, host_of, named_replica
+from stemcache.gateway.places import check_endpoint, check_redis, host_of, named_replica
 from stemcache.gateway.replica import ReplicaSpec
+from stemcache.gateway.secrets import check_keys
 from stemcache.gateway.settings import Agree, ApiKey
 
 __all__ = ["Flags", "lay_over"]
@@ -83,11 +84,14 @@ def lay_over(configuration: Configuration, flags: Flags) -> Configuration:
     if flags.api_keys is not None:
         settings = replace(settings, api_keys=flags.api_keys)
     _check_gateways(settings.gateways, agree)
+    if agree is Agree.REDIS:
+        check_redis(redis or "")
     admin = configuration.admin
     if flags.admin_keys is not None:
         admin = Admin(keys=flags.admin_keys, open_metrics=admin.open_metrics)
     if flags.open_metrics is not None:
         admin = replace(admin, open_metrics=flags.open_metrics)
+    check_keys(settings.api_keys, admin)
     listen = replace(configuration.listen, **flags.listen)
     if (listen.tls_cert is None) != (listen.tls_key is None):
         missing = "--tls-key" if listen.tls_key is None else "--tls-cert"
@@ -108,7 +112,9 @@ def _replicas(written: tuple[ReplicaSpec, ...], flags: Flags) -> tuple[ReplicaSp
     given = tuple(named_replica(text, f"--replica {_shown(text)}") for text in flags.replicas)
     check_replicas(given, "--replica")
     names = {spec.name for spec in given}
-    return (*(spec for spec in written if spec.name not in names), *given)
+    together = (*(spec for spec in written if spec.name not in names), *given)
+    check_replicas(together, "--config and --replica")
+    return together
 
 
 def _checked_local(
@@ -139,6 +145,11 @@ def _check_gateways(gateways: int, agree: Agree) -> None:
         raise UsageError(
             f"--gateways is {gateways}, and --agree is alone; say how they agree: --agree hash, "
             "or --agree redis with --redis URL"
+        )
+    if gateways == 1 and agree is Agree.HASH:
+        raise UsageError(
+            "--agree is hash, and --gateways is 1; add --gateways 2, or as many as there are, or "
+            "leave --agree out"
         )
 
 

@@ -24,7 +24,7 @@ from stemcache.gateway.deployment import (
     LocalReplicas,
     Template,
 )
-from stemcache.gateway.places import check_endpoint, replica_at
+from stemcache.gateway.places import can_be_named, check_endpoint, replica_at
 from stemcache.gateway.replica import Engine, ReplicaSpec
 from stemcache.gateway.secrets import Secrets
 from stemcache.gateway.settings import (
@@ -82,12 +82,18 @@ def read_configuration(
 def check_replicas(replicas: tuple[ReplicaSpec, ...], source: str) -> None:
     """Raise UsageError where two have one name, or one address."""
     names: dict[str, ReplicaSpec] = {}
+    urls: dict[str, ReplicaSpec] = {}
     for spec in replicas:
         if spec.name in names:
             raise UsageError(
                 f"two replicas from {source} are called {spec.name!r}; leave one out, or name them"
             )
-        names[spec.name] = spec
+        if spec.url in urls:
+            raise UsageError(
+                f"two replicas from {source}, {urls[spec.url].name!r} and {spec.name!r}, have one "
+                "address; leave one out, or mend its URL"
+            )
+        names[spec.name] = urls[spec.url] = spec
 
 
 def _decoded(text: str, name: str) -> dict[str, Any]:
@@ -126,10 +132,9 @@ def _settings(table: Table, secrets: Secrets, policies: tuple[str, ...]) -> Gate
 
 def _replica(table: Table, secrets: Secrets) -> ReplicaSpec:
     url = table.needed("url")
-    spec = replica_at(url, f"url in {table.where}")
-    if (name := table.text("name")) is not None:
-        _check_name(table, name)
-        spec = replace(spec, name=name)
+    if (name := table.text("name")) is not None and not can_be_named(name):
+        raise table.wrong("name", name, 'letters, digits and signs, but no blank, no " and no #')
+    spec = replica_at(url, f"url in {table.where}", name=name)
     found: dict[str, Any] = {}
     for key in ("events", "replay"):
         if (endpoint := table.text(key)) is not None:
@@ -168,7 +173,7 @@ def _source(table: Table, secrets: Secrets) -> DnsSource | KubernetesSource:
     _put(found, "tls", table.flag("tls"))
     if (path := table.text("path")) is not None:
         # Checked as part of a URL, where it is to stand.
-        whole = replica_at(f"http://host{path}", f"path in {table.where}").url
+        whole = replica_at(f"http://host{path}", f"path in {table.where}", name="a").url
         found["path"] = whole.removeprefix("http://host")
     for key in ("events_port", "replay_port"):
         _put(found, key, _whole(table, key, least=1, most=_MOST_PORT))
@@ -328,11 +333,6 @@ def _header_names(table: Table) -> tuple[str, ...]:
         if not name or not all(c.isascii() and (c.isalnum() or c in "-_") for c in name):
             raise table.wrong("session_headers", name, "names of headers")
     return tuple(name.lower() for name in names)
-
-
-def _check_name(table: Table, name: str) -> None:
-    if not name.isascii() or not name.isprintable() or " " in name or len(name) > 200:
-        raise table.wrong("name", name, "letters, digits and signs without blanks")
 
 
 def _whole(table: Table, key: str, *, least: int = 0, most: int = 10**12) -> int | None:

@@ -12,6 +12,8 @@ Configuration
 """
 
 from dataclasses import dataclass, field
+from string import punctuation
+from urllib.parse import quote
 
 from stemcache.gateway.replica import Engine, ReplicaSpec
 from stemcache.gateway.settings import GatewaySettings
@@ -25,6 +27,8 @@ __all__ = [
     "LocalReplicas",
     "Template",
 ]
+
+_IN_NAMES = "".join(set(punctuation) - set('"#'))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +72,8 @@ class Template:
         shown = f"[{host}]" if ":" in host else host
         place = f"{shown}:{port}"
         return ReplicaSpec(
-            name=place,
+            # An IPv6 address may have a zone, and that any character.
+            name=quote(place, safe=_IN_NAMES),
             url=f"{'https' if self.tls else 'http'}://{place}{self.path}",
             engine=self.engine,
             weight=self.weight,

@@ -9,20 +9,46 @@ from stemcache.errors import UsageError
 from stemcache.gateway.replica import ReplicaSpec
 from stemcache.wire.origin import Origin, parse_origin
 
-__all__ = ["check_endpoint", "host_of", "named_replica", "replica_at"]
+__all__ = [
+    "can_be_named",
+    "check_endpoint",
+    "check_redis",
+    "host_of",
+    "named_replica",
+    "replica_at",
+]
 
 _MOST_CHARACTERS = 2048
+_MOST_IN_NAME = 200
+_MOST_DIGITS = 9
+_WANTED = 'letters, digits and signs, but no blank, no " and no #'
 
 
-def replica_at(url: str, source: str) -> ReplicaSpec:
-    """A replica by its URL alone; `source` is what messages call where the URL came from.
+def can_be_named(name: str) -> bool:
+    """Whether a replica can be called that.
 
-    Its name is host, port, and path if there is one.
+    A name stands in quotes in a header and in metrics, and a # in it begins a rank.
+    """
+    return bool(name) and len(name) <= _MOST_IN_NAME and _plain(name) and not set(name) & set('"#')
+
+
+def replica_at(url: str, source: str, *, name: str | None = None) -> ReplicaSpec:
+    """A replica by its URL; `source` is what messages call where the URL came from.
+
+    Its name is `name`, which can be one, or host, port, and path if there is one.
     """
     origin = _origin(url, source)
     path = _root(origin.path)
+    if name is not None:
+        return ReplicaSpec(name=name, url=_url(origin, path))
     host = f"[{origin.host}]" if ":" in origin.host else origin.host
-    return ReplicaSpec(name=f"{host}:{origin.port}{path}", url=_url(origin, path))
+    name = f"{host}:{origin.port}{path}"
+    if not can_be_named(name):
+        raise UsageError(
+            f"{source} is also the replica's name, and no name has that: {_WANTED}; name it "
+            "otherwise with NAME=URL, or percent-encode the path"
+        )
+    return ReplicaSpec(name=name, url=_url(origin, path))
 
 
 def named_replica(text: str, source: str) -> ReplicaSpec:
@@ -30,10 +56,12 @@ def named_replica(text: str, source: str) -> ReplicaSpec:
     name, given, url = text.partition("=")
     if not given or "://" in name or "/" in name:
         return replica_at(text, source)
-    if not name.strip() or not name.isascii() or not name.isprintable():
-        raise UsageError(f"{source} has no usable name before its '='; use NAME=URL, or the URL")
-    origin = _origin(url, source)
-    return ReplicaSpec(name=name.strip(), url=_url(origin, _root(origin.path)))
+    if not can_be_named(name):
+        raise UsageError(
+            f"{source} has no usable name before its '='; use NAME=URL with a name of {_WANTED}, "
+            "or the URL alone"
+        )
+    return replica_at(url, source, name=name)
 
 
 def host_of(url: str) -> str:
@@ -58,6 +86,23 @@ def check_endpoint(endpoint: str, source: str) -> str:
             "publishes, such as tcp://10.0.0.5:5557"
         )
     return endpoint
+
+
+def check_redis(url: str) -> None:
+    """Raise UsageError for a URL whose path names no database of Redis, by its number.
+
+    The rest is checked by who connects.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise UsageError("--redis is no URL of a Redis; use redis://host:6379/0") from None
+    number = parts.path.removeprefix("/")
+    usable = number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS
+    if parts.scheme in ("redis", "rediss") and number and not usable:
+        raise UsageError(
+            "--redis has a path that is no number of a database; use redis://host:6379/0"
+        )
 
 
 def _origin(url: str, source: str) -> Origin:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from stemcache.errors import UsageError
+from stemcache.gateway.deployment import Admin
 from stemcache.gateway.settings import ApiKey
 from stemcache.provider.table import Table
 
-__all__ = ["Secrets", "read_key_lines"]
+__all__ = ["Secrets", "check_keys", "read_admin_keys", "read_key_lines"]
 
 _MOST_CHARACTERS = 4096
 _SALTING = "may-salt"
@@ -84,6 +85,25 @@ def read_key_lines(text: str, name: str) -> tuple[ApiKey, ...]:
     if not found:
         raise UsageError(f"{name} holds no key; write lines of KEY TENANT")
     return tuple(found.values())
+
+
+def read_admin_keys(text: str, name: str) -> tuple[str, ...]:
+    """Admins' keys from a file with one a line. Raises UsageError."""
+    keys = tuple(_checked(word, name) for word in text.split())
+    if not keys:
+        raise UsageError(f"--admin-key-file {name} holds no key; write one a line")
+    return keys
+
+
+def check_keys(api_keys: tuple[ApiKey, ...], admin: Admin) -> None:
+    """Raise UsageError where one key is a client's and an admin's: a client would be both."""
+    admins = set(admin.keys)
+    for one in api_keys:
+        if one.key in admins:
+            raise UsageError(
+                f"a key of the tenant {one.tenant[:60]!r} is an admin's key too; give admins keys "
+                "of their own"
+            )
 
 
 def _checked(secret: str, source: str) -> str:

@@ -342,6 +342,29 @@ def test_a_tenants_request_is_explained_with_its_salt() -> None:
     )
 
 
+def test_a_path_that_no_replica_gets_is_not_explained() -> None:
+    """Nor one of those that tenants cannot use."""
+    ask = "/v1/route/explain?path="
+    bench = Bench(admin=Admin(keys=("adm",)), api_keys=(ApiKey(key="k", tenant="t"),))
+    for path in ("/flush_cache", "v1/messages", "/v1/load_lora_adapter", "%00"):
+        assert Bench().code(ask + path, method="POST", body=BODY) == (400, "not_relayed")
+    assert Bench().ask(ask + "/generate", method="POST", body=BODY).status == 200
+    refused = bench.code(ask + "/generate", method="POST", body=BODY, headers=bearer(b"adm"))
+    assert refused == (400, "not_relayed")
+
+
+def test_an_explanation_says_for_whom_it_is() -> None:
+    """For no tenant is not for all of them."""
+    how: Any = {"method": "POST", "body": BODY, "headers": bearer(b"adm")}
+    bench = Bench(admin=Admin(keys=("adm",)), api_keys=(ApiKey(key="k", tenant="t"),))
+    answer = bench.json("/v1/route/explain", **how)
+    assert (answer["tenant"], answer["tenants"]) == (None, True)
+    answer = bench.json("/v1/route/explain?tenant=t", **how)
+    assert (answer["tenant"], answer["tenants"]) == ("t", True)
+    answer = Bench().json("/v1/route/explain", method="POST", body=BODY)
+    assert (answer["tenant"], answer["tenants"]) == (None, False)
+
+
 # --- who may -----------------------------------------------------------------------------------
 
 CLOSED = ["/v1/fleet", "/metrics"]
@@ -364,6 +387,18 @@ def test_pages_in_a_browser_cannot_reach_them(path: str) -> None:
         [*HERE, (b"origin", b"null")],
     ):
         assert Bench().code(path, headers=headers) == (403, "admin_closed")
+
+
+@pytest.mark.parametrize(
+    "header", [b"Forwarded", b"Via", b"X-Real-IP", b"X-Forwarded-For", b"x-forwarded-proto"]
+)
+@pytest.mark.parametrize("path", CLOSED)
+def test_what_a_proxy_passes_on_cannot_reach_them(path: str, header: bytes) -> None:
+    """It asks from this machine, for somebody who may be anywhere; with a key it may."""
+    headers = [*HERE, (header, b"for=10.0.0.9")]
+    assert Bench().code(path, headers=headers) == (403, "admin_closed")
+    keyed = Bench(admin=Admin(keys=("adm",)))
+    assert keyed.ask(path, headers=[*headers, *bearer(b"adm")]).status == 200
 
 
 @pytest.mark.parametrize("path", CLOSED)

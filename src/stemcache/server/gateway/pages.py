@@ -10,8 +10,8 @@
 | `POST /v1/route/explain` | admin | where a body would go, and why |
 
 Admin is who has an admin key. Where there are neither admin keys nor API keys and the gateway
-listens on this machine alone, it is everybody but browsers' pages: those name their origin, or a
-host that is not this one.
+listens on this machine alone, it is everybody but browsers' pages and a reverse proxy's clients:
+those name their origin, or a host that is not this one, or for whom they ask.
 """
 
 import re
@@ -33,6 +33,7 @@ from stemcache.gateway.router import Router
 from stemcache.gateway.settings import ApiKey, GatewaySettings
 from stemcache.gateway.tenants import Refused, Tenants
 from stemcache.server.gateway.metrics import CONTENT_TYPE
+from stemcache.server.gateway.paths import is_relayed
 from stemcache.server.gateway.refusals import Refusal, error_body
 
 __all__ = ["Page", "Pages"]
@@ -45,6 +46,8 @@ _OURS = frozenset(
 )
 _MODELS = "/v1/models/"
 _LOCAL_HOST = re.compile(rb"(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?", re.IGNORECASE)
+_PASSED_ON = frozenset({b"forwarded", b"via", b"x-real-ip"})
+"""With X-Forwarded-*: a proxy asks, for somebody who may be anywhere."""
 _DEFAULT_PATH = "/v1/chat/completions"
 _LONGEST_QUERY = 4096
 
@@ -230,6 +233,13 @@ class Pages:
         fields = _fields(query, {"path", "tenant"})
         path = fields.get("path", _DEFAULT_PATH)
         tenant = fields.get("tenant")
+        if not is_relayed(path.encode("utf-8", "replace"), tenants=self._tenants is not None):
+            raise _Refusing(
+                HTTPStatus.BAD_REQUEST,
+                "not_relayed",
+                "nothing that is posted to this path goes to a replica; use one of the APIs', "
+                f"such as ?path={_DEFAULT_PATH}",
+            )
         salt = None if tenant is None else self._salt_of(tenant)
         if not body:
             raise _Refusing(
@@ -238,7 +248,9 @@ class Pages:
                 "there is no request to explain; post the body that a client would send",
             )
         prompt = self._reader.read(path, headers, body, tenant=tenant, salt=salt)
-        return _json(self._router.explain(prompt, now_s=self._clock.now()))
+        explained = self._router.explain(prompt, now_s=self._clock.now())
+        # Who asks for no tenant must not take it for the answer to one.
+        return _json({**explained, "tenant": tenant, "tenants": self._tenants is not None})
 
     def _salt_of(self, tenant: str) -> str | None:
         one = self._keys.get(tenant)
@@ -288,6 +300,13 @@ class Pages:
                 "this page is not for browsers' scripts or other hosts' names; ask for it at "
                 "127.0.0.1, or set an admin key",
             )
+        if any(_passed_on(name.lower()) for name, _ in headers):
+            raise _Refusing(
+                HTTPStatus.FORBIDDEN,
+                "admin_closed",
+                "this page is closed to what a proxy passes on while no admin key is set; ask for "
+                "it at 127.0.0.1 directly, or start the gateway with --admin-key-file",
+            )
 
     def _is_admin(self, headers: Headers) -> bool:
         """Time tells nothing: every key is compared, whole."""
@@ -331,6 +350,10 @@ def _fields(query: str, known: set[str]) -> dict[str, str]:
             f"the query is not understood; this page knows {', '.join(sorted(known))}, once each",
         )
     return {name: values[0] for name, values in found.items()}
+
+
+def _passed_on(name: bytes) -> bool:
+    return name in _PASSED_ON or name.startswith(b"x-forwarded-")
 
 
 def _header(headers: Headers, name: bytes) -> bytes | None:
