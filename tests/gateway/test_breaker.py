@@ -65,8 +65,8 @@ def test_asking_takes_nothing() -> None:
 def test_a_try_that_succeeds_closes_it() -> None:
     """One answer is enough."""
     breaker = opened()
-    breaker.sent(10.0)
-    breaker.succeeded(10.5)
+    assert breaker.sent(10.0)
+    breaker.succeeded(10.5, trial=True)
     assert breaker.state(10.5) is BreakerState.CLOSED
     assert breaker.allows(10.5)
 
@@ -74,8 +74,8 @@ def test_a_try_that_succeeds_closes_it() -> None:
 def test_after_closing_it_takes_as_many_failures_as_at_first() -> None:
     """What was counted before it opened is forgotten."""
     breaker = opened()
-    breaker.sent(10.0)
-    breaker.succeeded(10.5)
+    assert breaker.sent(10.0)
+    breaker.succeeded(10.5, trial=True)
     breaker.failed(11.0)
     breaker.failed(11.0)
     assert breaker.allows(11.0)
@@ -86,8 +86,8 @@ def test_after_closing_it_takes_as_many_failures_as_at_first() -> None:
 def test_a_try_that_fails_opens_it_for_the_whole_time_again() -> None:
     """One failure is enough, and the time runs from it."""
     breaker = opened()
-    breaker.sent(12.0)
-    breaker.failed(15.0)
+    assert breaker.sent(12.0)
+    breaker.failed(15.0, trial=True)
     assert breaker.state(15.0) is BreakerState.OPEN
     assert not breaker.allows(24.9)
     assert breaker.allows(25.0)
@@ -118,6 +118,17 @@ def test_what_ends_while_it_is_open_is_not_counted() -> None:
     assert not breaker.allows(5.0)
     breaker.failed(9.0)
     assert breaker.allows(10.0)
+    assert breaker.opened == 1
+
+
+def test_what_was_sent_before_it_opened_does_not_decide_the_try() -> None:
+    """It may end well or badly while another tries."""
+    breaker = opened()
+    assert breaker.sent(10.0)
+    breaker.succeeded(11.0)
+    assert breaker.state(11.0) is BreakerState.HALF_OPEN
+    breaker.failed(12.0)
+    assert breaker.state(12.0) is BreakerState.HALF_OPEN
     assert breaker.opened == 1
 
 

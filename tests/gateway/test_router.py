@@ -126,6 +126,78 @@ def test_failures_open_the_breaker_and_a_check_that_ends_well_closes_it() -> Non
     assert "a" in {bench.ask(text_prompt(f"{n}!" * 600)).decision.name for n in range(6)}
 
 
+def test_only_the_one_that_tries_closes_or_opens_a_breaker_again() -> None:
+    """What was sent before it opened says nothing of now."""
+    health = HealthSettings(breaker_failures=1, breaker_open_s=10)
+    bench = Bench(*specs("a"), health=health)
+    old, other, failing = (bench.send(text_prompt(LONG)) for _ in range(3))
+    bench.router.failed(failing, "dropped", now_s=bench.now_s, blame=True)
+    bench.now_s += 11
+    trial = bench.send(text_prompt(LONG))
+    assert (old.trial, trial.trial) == (False, True)
+    bench.router.failed(old, "client-left", now_s=bench.now_s, blame=False)
+    assert bench.router.choose(text_prompt(LONG), now_s=bench.now_s) is None, "one at a time"
+    bench.finish(other, cached=0)
+    assert bench.member("a").breaker.opened == 1
+    assert bench.router.choose(text_prompt(LONG), now_s=bench.now_s) is None
+    bench.finish(trial, cached=0)
+    assert bench.router.choose(text_prompt(LONG), now_s=bench.now_s) is not None
+
+
+def test_what_a_reload_claims_of_a_replica_is_taken() -> None:
+    """Models, engine and size of its cache, and their absence."""
+    one = ReplicaSpec(name="a", url="http://a", models=("x",), kv_tokens=5000)
+    bench = Bench(one)
+    other = ReplicaSpec(name="a", url="http://a", models=("y",), engine=Engine.VLLM, kv_tokens=7000)
+    bench.router.configure(bench.settings, [other])
+    member = bench.member("a")
+    assert (sorted(member.models), member.engine) == (["y"], Engine.VLLM)
+    assert bench.router.mirror.capacity_tokens(member.seats[0].number) == pytest.approx(
+        7000, rel=0.01
+    )
+    bench.router.configure(bench.settings, specs("a"))
+    assert bench.member("a").models == frozenset()
+
+
+def test_only_the_last_answers_decide_how_a_mirror_is_repaired() -> None:
+    """That it once predicted too much does not clear what now is predicted too little."""
+    bench = Bench(*specs("a"))
+    check = bench.member("a").seats[0].check
+    for _ in range(20):
+        check.add(1000, 0, 2000, slack=1)
+    check.begin_again()
+    for _ in range(9):
+        check.add(0, 1000, 2000, slack=1)
+    assert check.over > check.differing / 2
+    assert not check.predicts_too_much
+
+
+def test_others_that_are_silent_are_reckoned_with_as_many_as_configured() -> None:
+    """With Redis gone, a gateway sees its own load only, and knows that there are others."""
+    from stemcache.gateway.gossip import Batch, Load  # noqa: PLC0415
+
+    bench = Bench(*specs("a", "b"), agree=Agree.REDIS, gateways=3)
+    for _ in range(4):
+        bench.send(text_prompt(LONG))
+    alone = bench.router.explain(text_prompt(LONG), now_s=bench.now_s)["seats"]
+    bench.router.heard(Batch("g", (), (Load("a", 0, 0),)), now_s=bench.now_s)
+    told = bench.router.explain(text_prompt(LONG), now_s=bench.now_s)["seats"]
+    assert sum(seat["in_flight"] for seat in told) == 4
+    assert sum(seat["in_flight"] for seat in alone) > 4
+
+
+def test_gateways_that_have_gone_make_room_for_others() -> None:
+    """Their names are chance; of so many the silent ones are forgotten."""
+    from stemcache.gateway.gossip import Batch, Load  # noqa: PLC0415
+
+    bench = Bench(*specs("a"))
+    for number in range(200):
+        bench.router.heard(Batch(f"g{number}", (), (Load("a", 1, 5),)), now_s=bench.now_s)
+    others = bench.member("a").seats[0].others
+    assert len(others) == 64
+    assert "g199" in others
+
+
 def test_every_flight_ends_once() -> None:
     """Ending one twice is a mistake of the caller's, and said to be."""
     bench = Bench(*specs("a"))

@@ -63,20 +63,22 @@ class Breaker:
             return False
         return self._tried_s is None or now_s - self._tried_s >= open_s
 
-    def sent(self, now_s: float) -> None:
-        """A request goes there: where one may try, this is the one."""
-        if self.state(now_s) is BreakerState.HALF_OPEN:
-            self._tried_s = now_s
+    def sent(self, now_s: float) -> bool:
+        """A request goes there. Whether it is the one that tries: its end has to say so."""
+        if self.state(now_s) is not BreakerState.HALF_OPEN:
+            return False
+        self._tried_s = now_s
+        return True
 
-    def succeeded(self, now_s: float) -> None:
-        """A request was answered."""
-        if self.state(now_s) is not BreakerState.OPEN:
+    def succeeded(self, now_s: float, *, trial: bool = False) -> None:
+        """A request was answered. One sent before it opened says nothing of now."""
+        if trial or self.state(now_s) is BreakerState.CLOSED:
             self.reset()
 
-    def failed(self, now_s: float) -> None:
+    def failed(self, now_s: float, *, trial: bool = False) -> None:
         """A request failed, and the replica is to blame."""
         state = self.state(now_s)
-        if state is BreakerState.OPEN:
+        if state is BreakerState.OPEN or (state is BreakerState.HALF_OPEN and not trial):
             return
         self._failures += 1
         limit = self._settings.breaker_failures
@@ -86,7 +88,7 @@ class Breaker:
             self.opened += 1
 
     def abandoned(self) -> None:
-        """A request ended without saying anything of the replica: another may try."""
+        """The one that tried ended without saying anything of the replica: another may try."""
         self._tried_s = None
 
     def reset(self) -> None:

@@ -69,10 +69,9 @@ class Fleet:
                 member.breaker.configure(settings.health)
                 del wanted[name]
             elif spec is not None and _same_place(spec, member.spec):
-                member.spec = spec  # another weight or key: the process and its cache are the same
+                self._respecify(member, spec)
                 member.leaving = False
                 member.breaker.configure(settings.health)
-                self._told(member, kv_tokens=spec.kv_tokens, block_tokens=None)
                 del wanted[name]
             else:
                 member.leaving = True
@@ -80,6 +79,20 @@ class Fleet:
                     self._forget(member)
         for spec in wanted.values():
             self._join(spec)
+
+    def _respecify(self, member: Member, spec: ReplicaSpec) -> None:
+        """Take another weight, key or claim: the process and its cache are the same.
+
+        What is no longer claimed is asked for again by the next check.
+        """
+        before, member.spec = member.spec, spec
+        if spec.engine is not Engine.AUTO:
+            member.engine = spec.engine
+        if spec.models != before.models:
+            member.models = frozenset(spec.models)
+        if spec.kv_tokens != before.kv_tokens:
+            kv_tokens = spec.kv_tokens or self._settings.default_kv_tokens
+            self._told(member, kv_tokens=kv_tokens, block_tokens=None)
 
     def _join(self, spec: ReplicaSpec) -> None:
         seats = []

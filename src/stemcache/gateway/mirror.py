@@ -338,7 +338,7 @@ class Mirror:
 
 def _keys_for(prompt: Prompt, place: _Place) -> Keys | None:
     exact = prompt.tokens.get(place.block) if prompt.tokens else None
-    return exact if exact is not None and exact.keys else prompt.text
+    return exact if exact is not None else prompt.text
 
 
 def _most_cached(tokens: int, keys: Keys) -> int:

@@ -55,6 +55,8 @@ class Flight:
     sent: Sent
     units: int
     """Pending in the mirror by it."""
+    trial: bool = False
+    """Whether it tries a replica whose breaker had opened."""
     first_s: float | None = None
     landed: bool = False
 
@@ -136,7 +138,7 @@ class Router(Fleet):
     def sent(self, decision: Decision, prompt: Prompt, *, now_s: float) -> Flight:
         """The request goes there now: counted as load, and as what the seat will hold."""
         member, seat = self._seats[decision.seat]
-        member.breaker.sent(now_s)
+        trial = member.breaker.sent(now_s)
         seat.reasons[decision.choice.reason] += 1
         computed = max(1, decision.prompt_tokens - decision.predicted_cached)
         sent = seat.load.sent(decision.prompt_tokens, computed, now_s=now_s, streams=prompt.stream)
@@ -150,7 +152,7 @@ class Router(Fleet):
             rungs = prompt.text.rungs() if prompt.text is not None else []
             if rungs:
                 self._anchors.seen(rungs, decision.prompt_tokens, now_s=now_s)
-        return Flight(decision, prompt, now_s, sent, units)
+        return Flight(decision, prompt, now_s, sent, units, trial)
 
     def first(self, flight: Flight, *, now_s: float) -> None:
         """The first byte of the answer's body came (status below 400)."""
@@ -161,7 +163,7 @@ class Router(Fleet):
         if found is not None:
             member, seat = found
             seat.load.first(flight.sent, now_s=now_s)
-            member.breaker.succeeded(now_s)
+            member.breaker.succeeded(now_s, trial=flight.trial)
 
     def done(self, flight: Flight, usage: AnswerUsage | None, *, now_s: float) -> None:
         """The answer is complete."""
@@ -177,7 +179,7 @@ class Router(Fleet):
             computed_tokens=None if reported is None else reported.computed,
             output_tokens=usage.output_tokens,
         )
-        member.breaker.succeeded(now_s)
+        member.breaker.succeeded(now_s, trial=flight.trial)
         if reported is None:
             seat.check.add_silent()
         elif flight.decision.source is not Source.NONE:
@@ -199,10 +201,10 @@ class Router(Fleet):
         seat.load.lost(flight.sent, now_s=now_s)
         if blame:
             before = member.breaker.opened
-            member.breaker.failed(now_s)
+            member.breaker.failed(now_s, trial=flight.trial)
             if member.breaker.opened > before:
                 self._say(Notice(NoticeKind.BREAKER_OPEN, member.spec.name, kind))
-        else:
+        elif flight.trial:
             member.breaker.abandoned()
         self._sweep(member)
 
@@ -233,9 +235,8 @@ class Router(Fleet):
     def _views(
         self, seats: Sequence[tuple[Member, Seat]], beliefs: Sequence[Belief], now_s: float
     ) -> list[View]:
-        gateways = self._settings.gateways
-        if self._agree_by_telling:
-            gateways = 1  # what others have there is known
+        told = now_s - self._told_s < _OTHERS_S
+        gateways = 1 if told else self._settings.gateways  # what others have there is known
         if self._policy.reads is Reads.PROMPT:
             rooms = self.mirror.rooms([seat.number for _, seat in seats])
         else:
@@ -256,10 +257,6 @@ class Router(Fleet):
                 _add_others(view, seat, now_s)
             views.append(view)
         return views
-
-    @property
-    def _agree_by_telling(self) -> bool:
-        return self._settings.agree is Agree.REDIS
 
     def _ask(self, prompt: Prompt, tokens: int) -> Ask:
         if self._policy.reads is Reads.NOTHING:
@@ -289,9 +286,11 @@ class Router(Fleet):
             )
             if self.mirror.follows(seat.number):
                 self.mirror.clear(seat.number)
+                seat.check.repaired()
                 self.on_resync(Notice(NoticeKind.DISAGREES, seat.name, detail))
-            elif seat.check.over * 2 > seat.check.differing:
+            elif seat.check.predicts_too_much:
                 self.mirror.clear(seat.number)
+                seat.check.repaired()
             self._say(Notice(NoticeKind.DISAGREES, seat.name, detail))
         elif changed is Standing.AGREES:
             self._say(Notice(NoticeKind.AGREES, seat.name))

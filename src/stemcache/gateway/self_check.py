@@ -49,8 +49,9 @@ class SelfCheck:
     over: int = 0
     """Of those, where more was predicted than reported."""
     standing: Standing = Standing.UNKNOWN
-    _last: deque[bool] = field(default_factory=lambda: deque(maxlen=_WINDOW))
+    _last: deque[tuple[bool, bool]] = field(default_factory=lambda: deque(maxlen=_WINDOW))
     _differing_lately: int = 0
+    _over_lately: int = 0
 
     def add(self, predicted: int, reported: int, prompt: int, *, slack: int) -> Standing | None:
         """Take one answer's figures in tokens; the new standing where it has changed."""
@@ -59,14 +60,27 @@ class SelfCheck:
         self.reported_tokens += reported
         self.prompt_tokens += prompt
         differs = abs(predicted - reported) > slack
-        if differs:
-            self.differing += 1
-            self.over += predicted > reported
+        over = differs and predicted > reported
+        self.differing += differs
+        self.over += over
         if len(self._last) == _WINDOW:
-            self._differing_lately -= self._last[0]
-        self._last.append(differs)
+            differed, was_over = self._last[0]
+            self._differing_lately -= differed
+            self._over_lately -= was_over
+        self._last.append((differs, over))
         self._differing_lately += differs
+        self._over_lately += over
         return self._judged()
+
+    @property
+    def predicts_too_much(self) -> bool:
+        """Whether most of the last answers that differ reported less than was predicted."""
+        return self._over_lately * 2 > self._differing_lately
+
+    def repaired(self) -> None:
+        """The mirror has been cleared for it: only what comes now can end the alarm."""
+        self._last.clear()
+        self._differing_lately = self._over_lately = 0
 
     def add_unpredicted(self, reported: int, prompt: int) -> None:
         """An answer's figures where nothing was predicted: they count in the sums alone."""
@@ -79,9 +93,8 @@ class SelfCheck:
         self.silent += 1
 
     def begin_again(self) -> None:
-        """The mirror has been repaired: judge it by what comes, keep the sums."""
-        self._last.clear()
-        self._differing_lately = 0
+        """The seat has begun anew: judge it by what comes, keep the sums."""
+        self.repaired()
         self.standing = Standing.UNKNOWN
 
     def _judged(self) -> Standing | None:

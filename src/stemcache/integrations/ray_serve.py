@@ -18,6 +18,7 @@ for in its arguments: a body as a mapping, JSON as bytes or text, or an object w
 `prompt` or `input`; anything else goes by load. Written for Ray 2.60.
 """
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from random import Random
 from time import monotonic
@@ -40,7 +41,8 @@ from stemcache.integrations.asked import body_of
 
 __all__ = ["StemcacheRequestRouter"]
 
-_FLIGHTS = 65_536
+_WAITING = 4_096
+"""Requests that were chosen for and are not on their way."""
 
 
 class StemcacheRequestRouter(RequestRouter):  # type: ignore[misc]  # ray is not typed for mypy
@@ -75,8 +77,8 @@ class StemcacheRequestRouter(RequestRouter):  # type: ignore[misc]  # ray is not
             mirror_bytes=mirror_bytes,
         )
         self._router = Router(self._settings, rng=Random(seed))  # noqa: S311  # ties, no secrets
-        self._reader = PromptReader()
-        self._chosen: dict[str, tuple[Prompt, dict[str, Decision]]] = {}
+        self._reader = PromptReader(reads=self._router.reads)
+        self._chosen: OrderedDict[str, tuple[Prompt, dict[str, Decision]]] = OrderedDict()
         self._flights: dict[str, Flight] = {}
 
     @property
@@ -118,8 +120,9 @@ class StemcacheRequestRouter(RequestRouter):  # type: ignore[misc]  # ray is not
             excluded |= {decision.seat}
         if by_name:
             ranks.append(list(by_name.values()))
-        if len(self._chosen) < _FLIGHTS:
-            self._chosen[_request_id(pending_request)] = (prompt, decisions)
+        self._chosen[_request_id(pending_request)] = (prompt, decisions)
+        if len(self._chosen) > _WAITING:
+            self._chosen.popitem(last=False)  # cancelled before it was routed, most likely
         return ranks
 
     def on_request_routed(
@@ -155,7 +158,12 @@ class StemcacheRequestRouter(RequestRouter):  # type: ignore[misc]  # ray is not
     def on_replica_actor_died(self, replica_id: ReplicaID) -> None:
         """What it held is gone."""
         super().on_replica_actor_died(replica_id)
-        self._router.restarted(_name(replica_id), "its actor died", now_s=monotonic())
+        name = _name(replica_id)
+        for request, flight in list(self._flights.items()):
+            if flight.decision.name == name:
+                del self._flights[request]
+                self._router.failed(flight, "died", now_s=monotonic(), blame=False)
+        self._router.restarted(name, "its actor died", now_s=monotonic())
 
     def _read(self, pending: PendingRequest) -> Prompt:
         asked = body_of((*pending.args, *pending.kwargs.values()))
