@@ -253,6 +253,18 @@ def test_a_group_that_skips_blocks_has_a_window() -> None:
     assert held.held(keys_of("c")) == Held(1, 1)
 
 
+def test_strange_groups_without_end_are_left_out_and_not_remembered() -> None:
+    """However many there are; the one that is followed stays so."""
+    held = holdings(stored("a", group=0))
+    for group in range(1, 1000):
+        held.apply(Batch((stored("w", group=group, full_attention=False),)))
+    held.check()
+    assert len(held._groups_left_out) == 64
+    assert held.counts["other_group"] == 999
+    held.apply(Batch((stored("b", after=("a",), group=0),)))
+    assert held.held(keys_of("a", "b", "w")) == Held(2, 2)
+
+
 def test_after_a_clearing_groups_are_judged_anew() -> None:
     """An engine that has begun anew may run another model, whose groups mean something else."""
     held = holdings(stored("w", group=0, full_attention=False), Cleared(), stored("a", group=0))

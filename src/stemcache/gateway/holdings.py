@@ -28,6 +28,8 @@ from stemcache.gateway.kv_events import FAST_TIER, Batch, Cleared, Removed, Stor
 __all__ = ["Held", "Holdings"]
 
 _ASIDE_BYTES_PER_BLOCK = 64
+_MOST_GROUPS = 64
+"""Left out that are remembered; models have a handful."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +137,15 @@ class Holdings:
     def _indexed(self, event: Stored, *, misshapen: bool) -> bool:
         """Whether the event is of the layers and the block size that prompts are matched by."""
         group = event.group or 0
-        if event.full_attention is False or (misshapen and event.group is not None):
+        windowed = event.full_attention is False or (misshapen and event.group is not None)
+        if windowed:
             # Windows forget what is behind them and skip blocks: of no use for a whole prefix.
-            self._groups_left_out.add(group)
+            if len(self._groups_left_out) < _MOST_GROUPS:
+                self._groups_left_out.add(group)
             if self._group == group:
                 self._empty()
         left_out = None
-        if group in self._groups_left_out or self._group not in {None, group}:
+        if windowed or group in self._groups_left_out or self._group not in {None, group}:
             left_out = "other_group"
         elif misshapen:
             left_out = "misshapen"

@@ -270,3 +270,51 @@ def test_a_burst_goes_through_as_its_events_do(gap: bytes, *, strip: bool) -> No
         out = whole.feed(b"".join(events)) + whole.finish()
         assert out == b"".join([single.feed(event) for event in events]) + single.finish()
         assert whole.usage() == single.usage()
+
+
+@pytest.mark.parametrize("behind", [b"", DELTA])
+def test_a_long_event_in_very_many_reads_is_looked_at_once(
+    monkeypatch: pytest.MonkeyPatch, behind: bytes
+) -> None:
+    """A megabyte in reads of 50 bytes: each is looked at once, as it comes."""
+    looked_at = 0
+    goes_on, hold = EventStream._goes_on, EventStream._hold
+
+    def count_new(stream: EventStream, data: bytes) -> bool:
+        nonlocal looked_at
+        looked_at += len(data) + 2
+        return goes_on(stream, data)
+
+    def count_all(stream: EventStream, data: bytes) -> bytes:
+        nonlocal looked_at
+        looked_at += len(data)
+        return hold(stream, data)
+
+    monkeypatch.setattr(EventStream, "_goes_on", count_new)
+    monkeypatch.setattr(EventStream, "_hold", count_all)
+    text = b"x" * (2**20 - 500)
+    event = b'data: {"choices":[{"delta":{"content":"' + text + b'"}}],' + USAGE + b"}\n\n"
+    data = event + behind
+    out, stream = passed(data, strip=False, cuts=list(range(50, len(data), 50)))
+    assert out == data
+    assert stream.usage() == WANTED
+    assert looked_at < 2.2 * len(data)
+
+
+def test_an_event_that_grows_too_long_passes_as_it_comes() -> None:
+    """From the read on with which it is too long; nothing is lost, nor kept."""
+    stream = EventStream(strip_usage=True)
+    reads = [b"data: " + b"x" * 2**19, b"y" * 2**19, b"z", b"\n\n"]
+    out = [stream.feed(read) for read in reads]
+    assert out == [b"", reads[0] + reads[1], b"z", b"\n\n"]
+    assert stream.between_events
+    assert stream.finish() == b""
+
+
+def test_an_end_that_is_cut_between_reads_ends_its_event() -> None:
+    """At once, not with the next one."""
+    stream = EventStream(strip_usage=False)
+    assert stream.feed(b"data: 1\r\n") == b""
+    assert stream.feed(b"\r") == b""
+    assert stream.feed(b"\nd") == b"data: 1\r\n\r\n"
+    assert stream.finish() == b"d"

@@ -31,6 +31,7 @@ _NULL_AT_END = re.compile(rb',\s*"usage"\s*:\s*null(?=\s*\}\s*$)')
 _NULL_INSIDE = re.compile(rb',\s*"usage"\s*:\s*null|"usage"\s*:\s*null\s*,\s*')
 _END = re.compile(rb"\r?\n\r?\n|\r\r")
 _MARKS = (b"\n\n", b"\n\r\n", b"\r\r")
+_OVERLAP = max(map(len, _MARKS)) - 1
 _AT_END = b',"usage":null}\n\n'
 """The end of an event as vLLM and SGLang write it where usage is asked for."""
 _CHUNK_AT_END = _AT_END + b"\r\n"
@@ -47,7 +48,7 @@ class EventStream:
         self._alone: Mapping[str, object] | None = None
         self._merged: StreamUsage | None = None
         self._timings: object = None
-        self._held = b""
+        self._held = bytearray()
         self._through = False
         self._last = b""
 
@@ -69,8 +70,10 @@ class EventStream:
     def feed(self, data: bytes) -> bytes:
         """What to pass on now; may be empty."""
         if self._held:
-            data = self._held + data
-            self._held = b""
+            if self._goes_on(data):
+                return b""
+            data = bytes(self._held) + data
+            self._held.clear()
         if not data.endswith((b"\n\n", b"\n\r\n")):
             data = self._hold(data)
             if not data:
@@ -104,8 +107,24 @@ class EventStream:
 
     def finish(self) -> bytes:
         """The stream has ended well: the rest, whole or not."""
-        rest, self._held = self._held, b""
+        rest, self._held = bytes(self._held), bytearray()
         return self._event(rest) if rest else b""
+
+    def _goes_on(self, data: bytes) -> bool:
+        """Whether this is more of the event that is held, and not its end: it is held as well.
+
+        Looks at what is new alone: an event may come in very many reads.
+        """
+        held = self._held
+        behind = bytes(held[-_OVERLAP:]) + data
+        if (
+            len(held) + len(data) > _MOST_BYTES
+            or (held.startswith(b":") and data.endswith(b"\n"))
+            or any(mark in behind for mark in _MARKS)
+        ):
+            return False
+        held += data
+        return True
 
     def _hold(self, data: bytes) -> bytes:
         """Keep what is behind the last end of an event."""
@@ -117,7 +136,7 @@ class EventStream:
         if self._through or len(rest) > _MOST_BYTES:
             self._through = bool(rest)
             return data
-        self._held = rest
+        self._held += rest
         return data[:cut]
 
     def _looked_into(self, data: bytes) -> bytes:
