@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import sys
 from contextlib import closing
 from pathlib import Path, PurePath
 from random import Random
@@ -26,6 +27,9 @@ from stemcache.text.memo import PromptTokenizer
 
 __all__ = ["run"]
 
+_TURN_S = 0.001
+"""For which a thread that reads a long prompt keeps the event loop waiting at a time."""
+
 
 def run(flags: Flags, path: str | None, logger: FilteringBoundLogger) -> None:
     """Run a gateway until it is told to stop; `path` is the file of --config.
@@ -45,6 +49,8 @@ def run(flags: Flags, path: str | None, logger: FilteringBoundLogger) -> None:
     settings, listen = configuration.settings, configuration.listen
     check_events(settings, configuration.sources)
     tokenizing = None if settings.tokenizer is None else PromptTokenizer(Path(settings.tokenizer))
+    if tokenizing is not None:
+        sys.setswitchinterval(_TURN_S)
     tls = tls_to_replicas(configuration.ca_file)
     tls_to_clients(listen)  # to complain before anything is started
     screen = Console(stderr=True)

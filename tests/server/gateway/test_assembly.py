@@ -305,3 +305,25 @@ def test_connections_are_fitted_to_open_files_and_it_is_said_once() -> None:
     assert [(line["connections"], line["configured"], line["open_files"]) for line in said] == [
         (377, 16_384, 1024)
     ]
+
+
+def test_all_of_a_prompts_text_is_read_while_a_seat_is_guessed_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where all tell what they hold, its beginning suffices."""
+    bench = Bench(Configuration(settings=GatewaySettings(replicas=(A, B))))
+    told: set[int] = set()
+
+    async def main() -> None:
+        bench.parts.refresh()
+        router = bench.parts.router
+        monkeypatch.setattr(router.mirror, "follows", told.__contains__)
+        numbers = [seat.number for member in router.members for seat in member.seats]
+        assert bench.parts._any_guessed()
+        told.add(numbers[0])
+        assert bench.parts._any_guessed()
+        told.update(numbers)
+        assert not bench.parts._any_guessed()
+        await bench.parts.close()
+
+    asyncio.run(main())

@@ -235,6 +235,14 @@ class Assembly:
             session_headers=settings.session_headers,
             adapters=self.router.adapter_of,
             reads=self.router.reads,
+            whole_text=self._any_guessed,
+        )
+
+    def _any_guessed(self) -> bool:
+        """Whether of some seat it is guessed what it holds, by the text of prompts. O(seats)."""
+        follows = self.router.mirror.follows
+        return not all(
+            follows(seat.number) for member in self.router.members for seat in member.seats
         )
 
     def _on_notice(self, notice: Notice) -> None:

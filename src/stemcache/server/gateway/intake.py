@@ -69,7 +69,7 @@ class Unread:
         salt = admission.effective_salt(own)
         try:
             prompt = self._prompt(salt)
-        except RuntimeError:
+        except (KeyError, RuntimeError):
             prompt = self._prompt(salt)  # replicas came or went as a thread looked them up
         asks = self.asks and prompt.stream and not prompt.wants_usage and prompt.api in _ASKED
         if asks or fields is not None or admission.tenant is not None:
