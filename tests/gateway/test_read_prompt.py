@@ -242,27 +242,6 @@ def test_whether_the_client_gets_usage(body: dict[str, Any], path: str, asked: b
 
 
 @pytest.mark.parametrize(
-    ("fields", "count"),
-    [
-        ({}, None),
-        ({"max_tokens": 5}, 5),
-        ({"max_output_tokens": 6}, 6),
-        ({"max_completion_tokens": 7, "max_tokens": 5}, 7),
-        ({"max_completion_tokens": None, "max_tokens": 5}, 5),
-        ({"max_tokens": 0}, 0),
-        ({"max_tokens": -1}, None),
-        ({"max_tokens": True}, None),
-        ({"max_tokens": 1.5}, None),
-        ({"max_tokens": "5"}, None),
-        ({"max_tokens": 10**40}, None),
-    ],
-)
-def test_the_most_tokens_of_an_answer(fields: dict[str, Any], count: int | None) -> None:
-    """Under any of its names; what is no count is nothing."""
-    assert read(chat(**fields)).output_tokens == count
-
-
-@pytest.mark.parametrize(
     ("fields", "session"),
     [
         ({}, None),
@@ -602,7 +581,6 @@ def test_no_prompt_is_read_for_a_policy_that_looks_at_none(directory: Path) -> N
         session="-/u",
         text=None,
         text_bytes=len(body),
-        output_tokens=7,
     )
 
 

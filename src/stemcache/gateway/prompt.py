@@ -33,8 +33,6 @@ class Prompt:
     """By block size: keys over token ids; empty without a tokenizer."""
     prompt_tokens: int | None = None
     """Exact where there is a tokenizer."""
-    output_tokens: int | None = None
-    """The most that the client asks for."""
     unread: str | None = None
     """Why the prompt could not be tokenized or read, in a few words; the request is sent all the
     same, as it is the replica's to refuse."""

@@ -40,10 +40,7 @@ Fields = dict[str, msgspec.Raw]
 
 _STRING = msgspec.json.Decoder(str)
 _BOOL = msgspec.json.Decoder(bool)
-_COUNT = msgspec.json.Decoder(int)
 _OPTIONS = msgspec.json.Decoder(dict[str, Any])
-_BOUNDS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
-_MOST_TOKENS = 2**31
 _LONGEST_MODEL = 512
 _LONGEST_BYTES = 4 * 2**20
 """Keys are cut from no more of a prompt's text: a seat that has this much has enough to tell."""
@@ -154,7 +151,6 @@ class PromptReader:
             session=session,
             text=None,
             text_bytes=0,
-            output_tokens=_output_tokens(fields),
         )
         if api is not None:
             self._read_prompt(prompt, api, fields, body, salt)
@@ -300,12 +296,3 @@ def _wants_usage(api: Api | None, fields: Fields, *, stream: bool) -> bool:
         return True
     options = decode_as(fields.get("stream_options"), _OPTIONS)
     return options is not None and options.get("include_usage") is True
-
-
-def _output_tokens(fields: Fields) -> int | None:
-    for name in _BOUNDS:
-        if name in fields:
-            count = decode_as(fields[name], _COUNT)
-            if count is not None and 0 <= count < _MOST_TOKENS:
-                return count
-    return None

@@ -260,14 +260,13 @@ class Router(Fleet):
 
     def _ask(self, prompt: Prompt, tokens: int) -> Ask:
         if self._policy.reads is Reads.NOTHING:
-            return Ask(tokens, output_tokens=prompt.output_tokens)
+            return Ask(tokens)
         rungs = prompt.text.rungs() if prompt.text is not None else []
         return Ask(
             prompt_tokens=tokens,
             session=prompt.session,
             head=_head(prompt.text),
             anchor=self._anchors.anchor(rungs, seats=len(self._seats)) if rungs else 0,
-            output_tokens=prompt.output_tokens,
         )
 
     def _check(self, seat: Seat, flight: Flight, reported: "_Report", usage: AnswerUsage) -> None:

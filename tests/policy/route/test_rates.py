@@ -148,15 +148,3 @@ def test_times_that_cannot_be_do_no_harm(ttft_s: float) -> None:
     rates = seat.rates(now_s=source.now_s)
 
     assert all(0.0 <= rate < 1e306 for rate in (rates.base_s, rates.prefill_s, rates.busy_s))
-
-
-def test_what_was_learned_of_another_replica_can_be_forgotten() -> None:
-    """The address is the same, and the machine is not."""
-    fleet = FleetRates()
-    seats, source = [fleet.seat() for _ in range(4)], Source()
-    for _ in range(40):
-        for number, seat in enumerate(seats):
-            source.feed(seat, 1, slowness=4.0 if number == 0 else 1.0)
-    seats[0].forget()
-
-    assert seats[0].factor == 1.0

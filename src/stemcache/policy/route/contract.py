@@ -44,8 +44,6 @@ class Ask:
     anchor: int = 0
     """Key of the longest beginning that is shared and yet not most of the traffic: what several
     gateways hash by when nobody is known to hold the prompt. `head` where nothing is known."""
-    output_tokens: int | None = None
-    """Expected length of the answer, where known."""
 
 
 @dataclass(slots=True)

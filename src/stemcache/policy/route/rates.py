@@ -272,13 +272,6 @@ class SeatRates:
         self._decode_s += (per_token_s - self._decode_s) * pace
         self._fleet.observe_decode(per_token_s)
 
-    def forget(self) -> None:
-        """The seat is another one now: what was learned of it does not hold."""
-        self._weight = self._sum = self._squares = 0.0
-        self._factor = 1.0
-        self._decode_s = 0.0
-        self._solution = None
-
     def _fade(self, now_s: float) -> None:
         if self._now_s is None:
             self._now_s = now_s
