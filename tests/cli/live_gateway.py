@@ -65,7 +65,7 @@ def fleet(*scripts: Script) -> Iterator[list[FakeReplica]]:
 
 @dataclass
 class LiveGateway:
-    """A running gateway; standard error holds its screen and its log."""
+    """A running gateway; standard error holds its log, and its screen if it has one."""
 
     process: "subprocess.Popen[str]"
     url: str = ""
@@ -124,6 +124,8 @@ class LiveGateway:
             with self.said:
                 if line.startswith("{"):
                     self.log.append(json.loads(line))
+                    if self.log[-1]["message"] == "listening":
+                        self.url = self.log[-1]["address"]
                 else:
                     self.screen.append(line)
                     found = re.match(r"address\s+(\S+)", line)
@@ -153,6 +155,7 @@ def gateway(*flags: str, **environment: str) -> Iterator[LiveGateway]:
             ready = live.said.wait_for(
                 lambda: (
                     any(line.startswith("  -d ") for line in live.screen)
+                    or any(line["message"] == "listening" for line in live.log)
                     or process.poll() is not None
                 ),
                 60,

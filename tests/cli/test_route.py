@@ -120,16 +120,69 @@ def test_the_screen_says_who_is_there() -> None:
     """Replicas, how they are chosen among, and how to ask."""
     with (
         fleet(served, lambda call: call.transport.write(json_answer({}, status=503))) as fakes,
-        gateway(*flags_of(fakes), "--policy", "least-load") as live,
+        gateway(*flags_of(fakes), "--policy", "least-load", "--log-format", "console") as live,
     ):
         screen = " ".join("".join(live.screen).split())
-        assert screen.startswith("stemcache route policy least-load keys of the prompts' bytes")
+        assert "stemcache route policy least-load keys of the prompts' bytes" in screen
         assert "clients all who can reach it" in screen
         assert "replicas 1 up of 2 r0, vllm, up, m r1, auto, down, /health says 503" in screen
         assert f"address http://127.0.0.1:{live.port}" in screen
         body = '{"model": "m", "messages": [{"role": "user", "content": "Hi"}]}'
         assert f"-d '{body}'" in screen
         assert live.stop() == 0
+
+
+def test_logs_for_machines_have_no_screen_among_them() -> None:
+    """But a line that says where it listens."""
+    with fleet(served) as fakes, gateway(*flags_of(fakes), "--log-format", "json") as live:
+        line = live.wait_said("listening")
+        assert (line["level"], line["address"]) == ("info", f"http://127.0.0.1:{live.port}")
+        assert live.stop() == 0
+        assert live.screen == []
+
+
+def test_keys_that_change_are_taken(tmp_path: Path) -> None:
+    """Those of both files, without a file of --config; at once on SIGHUP."""
+    keys, admins = tmp_path / "keys", tmp_path / "admins"
+    keys.write_text("one acme\n")
+    admins.write_text("adm\n")
+    files = ("--api-key-file", str(keys), "--admin-key-file", str(admins))
+    with fleet(served) as fakes, gateway(*flags_of(fakes), *files) as live:
+
+        def status(path: str, key: str) -> int:
+            headers = {"authorization": f"Bearer {key}"}
+            return httpx.get(f"{live.url}{path}", headers=headers).status_code
+
+        assert [status("/v1/models", key) for key in ("one", "two")] == [200, 401]
+        keys.write_text("two acme\n")
+        live.wait_said("configuration applied")
+        assert [status("/v1/models", key) for key in ("one", "two")] == [401, 200]
+        admins.write_text("other\n")
+        live.signal(signal.SIGHUP)
+        live.wait_said("configuration applied", count=2)
+        assert [status("/v1/fleet", key) for key in ("adm", "other")] == [401, 200]
+        admins.write_text("two\n")
+        said = live.wait_said("the configuration cannot be used; what runs stays as it is")
+        assert "a key of the tenant 'acme' is an admin's key too" in said["error"]
+        assert status("/v1/fleet", "other") == 200
+
+
+def test_tenants_without_a_secret_are_warned_of(tmp_path: Path) -> None:
+    """Their salts can be computed by whoever knows their names."""
+    keys, config = tmp_path / "keys", tmp_path / "route.toml"
+    keys.write_text("one acme\n")
+    config.write_text("")
+    flags = ("--api-key-file", str(keys), "--config", str(config))
+    message = (
+        "there are API keys and no salt_secret: who reaches the replicas directly can compute "
+        "tenants' salts from their names; set salt_secret in the file of --config"
+    )
+    with fleet(served) as fakes:
+        with gateway(*flags_of(fakes), *flags) as live:
+            assert live.wait_said(message)["level"] == "warning"
+        config.write_text('salt_secret = "of the sea"\n')
+        with gateway(*flags_of(fakes), *flags) as live:
+            assert message not in {line["message"] for line in live.log}
 
 
 def test_answers_come_through_and_say_where_from() -> None:

@@ -3,7 +3,6 @@
 import math
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, get_args
 
 import click
@@ -13,10 +12,8 @@ from stemcache.cli.route_explain import explain
 from stemcache.cli.route_flags import Flags
 from stemcache.cli.sizes import SIZE
 from stemcache.errors import UsageError
-from stemcache.gateway.secrets import read_key_lines
 from stemcache.gateway.settings import Agree
 from stemcache.policy.route import NAMES
-from stemcache.server.gateway.text_file import read_text
 from stemcache.server.logs import LogFormat, LogLevel, make_logger
 
 __all__ = ["route"]
@@ -117,10 +114,13 @@ class _Route(click.Group):
 @click.option(
     "--api-key-file",
     type=_FILE,
-    help="Clients' keys, a line each: KEY TENANT [may-salt]. Each tenant has a cache of its own.",
+    help="Clients' keys, a line each: KEY TENANT [may-salt]. Each tenant has a cache of its own. "
+    "Read again when it changes.",
 )
 @click.option(
-    "--admin-key-file", type=_FILE, help="Keys for /v1/fleet, drain, explain and /metrics."
+    "--admin-key-file",
+    type=_FILE,
+    help="Keys for /v1/fleet, drain, explain and /metrics. Read again when it changes.",
 )
 @click.option("--open-metrics", is_flag=True, default=None, help="/metrics needs no key.")
 @click.option(
@@ -149,7 +149,7 @@ class _Route(click.Group):
     default="auto",
     show_default=True,
     type=click.Choice(get_args(LogFormat)),
-    help="Logs for humans or as JSON lines; auto looks whether stderr is a terminal.",
+    help="Logs for humans or as JSON lines alone; auto: as JSON where stderr is no terminal.",
 )
 @click.option(
     "--log-level", default="info", show_default=True, type=click.Choice(get_args(LogLevel))
@@ -172,7 +172,7 @@ def route(
     A streaming reverse proxy for OpenAI's and Anthropic's endpoints. Every answer says in
     X-Stemcache-Decision where it came from and why. Pages of its own: /health, /v1/models,
     /metrics, /v1/fleet. Logs go to stderr. SIGTERM and ^C let running answers finish; a second one
-    does not. SIGHUP reads the file again.
+    does not. SIGHUP reads the files again.
     """
     if ctx.invoked_subcommand is not None:
         _check_nothing_given(ctx, ctx.invoked_subcommand)
@@ -181,7 +181,8 @@ def route(
         raise UsageError(f"--grace is {given['grace']}; use a number of seconds")
     from stemcache.cli.route_run import run  # noqa: PLC0415  # what `explain` does not wait for
 
-    run(_flags(given), given["config"], make_logger(log_format, log_level))
+    logger = make_logger(log_format, log_level)
+    run(_flags(given), given["config"], logger, with_screen=log_format != "json")
     sys.exit(0)
 
 
@@ -203,13 +204,6 @@ def _flags(given: Mapping[str, Any]) -> Flags:
     def put(*names: tuple[str, str]) -> dict[str, Any]:
         return {field: given[name] for name, field in names if given[name] is not None}
 
-    api_keys = admin_keys = None
-    if (path := given["api_key_file"]) is not None:
-        api_keys = read_key_lines(read_text(Path(path), "--api-key-file"), path)
-    if (path := given["admin_key_file"]) is not None:
-        admin_keys = tuple(read_text(Path(path), "--admin-key-file").split())
-        if not admin_keys:
-            raise UsageError(f"--admin-key-file {path} holds no key; write one a line")
     return Flags(
         replicas=given["replicas"],
         dns=given["dns"],
@@ -237,7 +231,7 @@ def _flags(given: Mapping[str, Any]) -> Flags:
         agree=None if given["agree"] is None else Agree(given["agree"]),
         redis=given["redis"],
         ca_file=given["ca_file"],
-        api_keys=api_keys,
-        admin_keys=admin_keys,
+        api_key_file=given["api_key_file"],
+        admin_key_file=given["admin_key_file"],
         open_metrics=given["open_metrics"],
     )

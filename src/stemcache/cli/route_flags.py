@@ -46,7 +46,10 @@ class Flags:
     agree: Agree | None = None
     redis: str | None = field(default=None, repr=False)
     ca_file: str | None = None
+    api_key_file: str | None = None
+    admin_key_file: str | None = None
     api_keys: tuple[ApiKey, ...] | None = None
+    """What those files hold."""
     admin_keys: tuple[str, ...] | None = field(default=None, repr=False)
     open_metrics: bool | None = None
 

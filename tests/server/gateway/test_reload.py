@@ -37,6 +37,8 @@ class Bench:
     def _apply(self, configuration: Configuration) -> None:
         if configuration.listen.port == self.refuses:
             raise UsageError("it is taken; give another")
+        if configuration.listen.port == 6666:
+            raise RuntimeError("a fault")
         self.applied.append(configuration.listen.port)
 
     def write(self, text: str) -> None:
@@ -136,3 +138,82 @@ def test_a_signal_applies_it_whether_it_changed_or_not(bench: Bench) -> None:
     bench.path.unlink()
     bench.reloader.again()
     assert bench.applied == [8000]
+
+
+def test_a_fault_is_told_and_the_next_change_is_taken(bench: Bench) -> None:
+    """Whatever is raised: who watches lives on."""
+    bench.write("6666")
+    bench.reloader.look()
+    (line,) = bench.said.lines
+    assert line["level"] == "error"
+    assert line["event"].startswith("the configuration could not be applied, or not all of it")
+    assert line["exc_info"]
+    bench.reloader.again()
+    bench.write("9000")
+    bench.reloader.look()
+    assert bench.applied == [9000]
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    """A file of keys."""
+    path = tmp_path / "keys"
+    path.write_text("8000")
+    return path
+
+
+def test_a_file_of_keys_is_watched_too(bench: Bench, keys: Path) -> None:
+    """A change of it applies all anew, and that it is gone is told once."""
+    reloader = Reloader(
+        bench.path,
+        "8000",
+        beside=(keys,),
+        load=lambda _: bench._load(keys.read_text() if keys.exists() else "nothing"),
+        apply=bench._apply,
+        logger=bench.said.logger,
+    )
+    reloader.look()
+    assert bench.applied == []
+    keys.write_text("90000")
+    reloader.look()
+    reloader.look()
+    assert bench.applied == [90000]
+    keys.unlink()
+    reloader.look()
+    reloader.look()
+    assert bench.said.events == [
+        "configuration applied",
+        "the configuration cannot be used; what runs stays as it is",
+    ]
+    keys.write_text("7000")
+    reloader.look()
+    bench.write("1")
+    reloader.look()
+    reloader.again()
+    assert bench.applied == [90000, 7000, 7000, 7000]
+
+
+def test_keys_alone_are_watched_without_a_file_beside_them(bench: Bench, keys: Path) -> None:
+    """And a signal reads them again."""
+    texts: list[str] = []
+
+    def load(text: str) -> Configuration:
+        texts.append(text)
+        return Configuration()
+
+    reloader = Reloader(
+        None,
+        "",
+        beside=(keys,),
+        load=load,
+        apply=lambda _: None,
+        logger=bench.said.logger,
+    )
+    reloader.look()
+    assert texts == []
+    keys.write_text("another")
+    reloader.look()
+    reloader.look()
+    reloader.again()
+    assert texts == ["", ""]
+    assert bench.said.lines[0]["file"] == str(keys)

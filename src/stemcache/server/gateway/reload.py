@@ -1,7 +1,8 @@
-"""The configuration read again when its file changes, or on SIGHUP.
+"""The configuration read again when its file or a file of keys changes, or on SIGHUP.
 
 ```
 each second: another mtime, inode or size? ──► read ──► another text? ──► load ──► apply
+             of a file of keys? ─────────────────────────────────────────► load ──► apply
                                 SIGHUP ──────────────────────────────────► load ──► apply
                                                      unusable: say so, keep what runs
 ```
@@ -24,26 +25,32 @@ _EVERY_S = 1.0
 
 
 class Reloader:
-    """Watches one file. `load` makes a configuration of its text and raises UsageError."""
+    """Watches files. `load` makes a configuration of the first's text and raises UsageError."""
 
     def __init__(
         self,
-        path: Path,
+        path: Path | None,
         text: str,
         *,
+        beside: tuple[Path, ...] = (),
         load: Callable[[str], Configuration],
         apply: Callable[[Configuration], None],
         logger: FilteringBoundLogger,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`text` is what runs now; `apply` raises UsageError where it cannot be, unchanged."""
-        self._path = path
+        """`text` is what runs now; `apply` raises UsageError where it cannot be, unchanged.
+
+        `beside` are files that `load` reads too. Without `path` the text stays empty.
+        """
+        self._path = path  # none where there are files of keys alone
         self._text = text
         self._load = load
         self._apply = apply
         self._logger = logger
         self._sleep = sleep
-        self._seen = _stamp(path)
+        self._beside = beside
+        self._seen = None if path is None else _stamp(path)
+        self._seen_beside = self._stamps()
         self._complaint: str | None = None
 
     async def run(self) -> None:
@@ -53,28 +60,37 @@ class Reloader:
             self.look()
 
     def look(self) -> None:
-        """Apply the file if it has changed."""
-        stamp = _stamp(self._path)
-        if stamp is not None and stamp == self._seen:
+        """Apply the files if one has changed."""
+        stamp = None if self._path is None else _stamp(self._path)
+        same = self._path is None or (stamp is not None and stamp == self._seen)
+        stamps = self._stamps()
+        if same and stamps == self._seen_beside:
             return
-        try:
-            text = read_text(self._path)
-        except UsageError as error:
-            self._complain(error)
+        text = self._text if same else self._read()
+        if text is None:
             return
-        self._seen = stamp
-        if text != self._text:
+        changed = text != self._text or stamps != self._seen_beside
+        self._seen, self._seen_beside = stamp, stamps
+        if changed:
             self._take(text)
 
     def again(self) -> None:
-        """Apply the file whether it has changed or not: what it refers to may have."""
+        """Apply the files whether they have changed or not: what they refer to may have."""
+        stamp, stamps = None if self._path is None else _stamp(self._path), self._stamps()
+        text = self._read()
+        if text is not None:
+            self._seen, self._seen_beside = stamp, stamps
+            self._take(text)
+
+    def _read(self) -> str | None:
+        """The text as it is now; None, and said, where it cannot be read."""
+        if self._path is None:
+            return self._text
         try:
-            text = read_text(self._path)
+            return read_text(self._path)
         except UsageError as error:
             self._complain(error)
-            return
-        self._seen = _stamp(self._path)
-        self._take(text)
+            return None
 
     def _take(self, text: str) -> None:
         self._text = text  # a text that is unusable is complained of once
@@ -83,8 +99,19 @@ class Reloader:
         except StemcacheError as error:
             self._complain(error)
             return
+        except Exception:  # the next change is to be looked for all the same
+            self._complaint = None
+            self._logger.exception(
+                "the configuration could not be applied, or not all of it; this is a fault of "
+                "stemcache"
+            )
+            return
         self._complaint = None
-        self._logger.info("configuration applied", file=str(self._path))
+        files = (*(() if self._path is None else (self._path,)), *self._beside)
+        self._logger.info("configuration applied", file=", ".join(map(str, files)))
+
+    def _stamps(self) -> tuple[object, ...]:
+        return tuple(map(_stamp, self._beside))
 
     def _complain(self, error: Exception) -> None:
         if str(error) != self._complaint:

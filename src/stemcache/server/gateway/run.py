@@ -38,12 +38,15 @@ _FIRST_LOOK_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """The file that a configuration came from, to be read again when it changes."""
+    """The files that a configuration came from, to be read again when one changes."""
 
-    path: Path
+    path: Path | None
+    """None where there is none, but files of keys."""
     text: str
     load: Callable[[str], Configuration]
     """Its text together with the flags. Raises UsageError."""
+    beside: tuple[Path, ...] = ()
+    """Files of keys, which `load` reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,9 @@ def _watch(
         if incoming is not None:
             load_certificate(incoming, parts.configuration.listen)  # it may have been renewed
 
-    reloader = Reloader(file.path, file.text, load=file.load, apply=apply, logger=logger)
+    reloader = Reloader(
+        file.path, file.text, load=file.load, apply=apply, logger=logger, beside=file.beside
+    )
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGHUP, reloader.again)
     return loop.create_task(reloader.run())
