@@ -32,7 +32,6 @@ _BLAMED = frozenset({502, 503, 504})
 """Statuses that say that the server is unwell. A 500 is the request's as often as the server's, and
 who sends such requests must not be able to close the whole fleet."""
 
-
 # Plain numbers: a member of an enumeration costs a call each time it is named.
 _CONNECTING = 0
 _WAITING = 1
@@ -201,18 +200,15 @@ class Relay:
     def chunk(self, data: bytes, size_bytes: int) -> bool:
         """Pass on a chunk of an answer that has begun. What most of a stream goes through."""
         answer = self._answer
-        if answer is None or not self._first_told:
-            return False
-        out = answer.chunk(data, size_bytes)
+        out = answer.chunk(data, size_bytes) if answer is not None and self._first_told else None
         if out is None:
             return False
         client, gateway = self._client, self._gateway
         client.write(out)
         now_s = gateway.clock.now()
         client.deadline_s = now_s + gateway.settings.limits.idle_s
-        line = self._line
-        if line is not None:
-            line.heard_s = now_s
+        if self._line is not None:
+            self._line.heard_s = now_s
         return True
 
     def failed(self, kind: str, detail: str) -> None:
@@ -370,10 +366,9 @@ class Relay:
         )
 
     def _refuse(self, refusal: Refusal) -> None:
-        request = self._request
+        request, shown = self._request, self._shown()
         keep = request.keep_alive and not self._client.closing
         extra = b"x-request-id: %b\r\n" % self._id
-        shown = self._shown()
         if shown is not None:
             extra += b"x-stemcache-decision: %b\r\n" % shown
         self._end()
