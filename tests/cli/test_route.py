@@ -82,6 +82,10 @@ def flags_of(fakes: list[FakeReplica]) -> list[str]:
         (["--kubernetes", "vllm"], "give the URL of the API server with --kubernetes-api"),
         (["--port", "1", "explain", "x.json"], "--port is of the gateway that runs, and says"),
         (["explain", "/no/such.json"], "cannot read BODY /no/such.json: No such file or directory"),
+        (
+            ["explain", __file__, "--path", "/flush_cache"],
+            "--path /flush_cache goes to no replica; use one of the APIs' paths, such as /v1/chat",
+        ),
         (["explain", __file__, "--gateway", "ftp://h"], "--gateway has scheme 'ftp' and host 'h'"),
     ],
 )
@@ -529,7 +533,8 @@ def test_explaining_needs_the_admins_key_where_there_is_one(
         words = ("explain", str(body), "--gateway", live.url)
         assert run(*words)[2] == (
             f"stemcache: the gateway at {live.url} refuses (401): this page needs an admin key; "
-            "send it as Authorization: Bearer KEY\n"
+            "send it as Authorization: Bearer KEY; here, give it with --admin-key or in "
+            "STEMCACHE_ADMIN_KEY\n"
         )
         monkeypatch.setenv("STEMCACHE_ADMIN_KEY", "x\n")
         assert "--admin-key is empty or has characters that no key has" in run(*words)[2]
@@ -554,12 +559,53 @@ def test_an_empty_body_and_a_gateway_that_is_not_there_are_told(run: Run, tmp_pa
         )
 
 
-def test_what_is_no_gateway_is_told(run: Run, body: Path) -> None:
-    """A replica, for one."""
-    with fleet(lambda call: call.transport.write(json_answer({}, status=404))) as fakes:
+@pytest.mark.parametrize(
+    ("status", "answer"),
+    [
+        (404, {}),
+        (404, {"detail": "Not Found"}),
+        (404, {"error": {"code": 404, "message": "File Not Found"}}),
+        (404, {"error": {"code": "not_found", "message": "no such page"}}),
+        (405, {"error": {"code": None, "message": "Method Not Allowed"}}),
+        (200, {}),
+        (200, {"decision": None}),
+    ],
+)
+def test_what_is_no_gateway_is_told(run: Run, body: Path, status: int, answer: Any) -> None:
+    """A replica, for one, or a page for people."""
+    with fleet(lambda call: call.transport.write(json_answer(answer, status=status))) as fakes:
         url = f"http://127.0.0.1:{fakes[0].port}"
-        said = run("explain", str(body), "--gateway", url)[2]
-        assert said.endswith("refuses (404): it is no gateway of stemcache\n")
+        code, out, err = run("explain", str(body), "--gateway", url)
+        assert (code, out) == (2, "")
+        assert err == (
+            f"stemcache: this is no stemcache gateway: what answers at {url} has no such page "
+            f"({status}); give the address of stemcache route with --gateway\n"
+        )
+
+
+def test_an_explanation_for_no_tenant_says_so(
+    run: Run, body: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In all three forms: no tenant's request goes by it. The address may be a client's."""
+    keys, admins = tmp_path / "keys", tmp_path / "admins"
+    keys.write_text("one acme\n")
+    admins.write_text("adm\n")
+    monkeypatch.setenv("STEMCACHE_ADMIN_KEY", "adm")
+    files = ("--api-key-file", str(keys), "--admin-key-file", str(admins))
+    with fleet(served) as fakes, gateway(*flags_of(fakes), *files) as live:
+        words = ("explain", str(body), "--gateway", f"{live.url}/v1/")
+        full = " ".join(run(*words)[1].split())
+        assert "tenant none; no tenant's request goes by this: say whose it is with" in full
+        assert run(*words, "--output-format", "concise")[1].endswith(" tenant=none\n")
+        found = json.loads(run(*words, "--output-format", "json")[1])
+        assert (found["tenant"], found["tenants"]) == (None, True)
+        whose = ("--tenant", "acme")
+        assert "tenant acme" in " ".join(run(*words, *whose)[1].split())
+        line = run(*words, *whose, "--output-format", "concise")[1]
+        assert line.endswith(" tenant=acme\n")
+        assert "refuses (404): no API key is this tenant's" in run(*words, "--tenant", "x")[2]
+        refused = run(*words, "--path", "/generate")[2]
+        assert "refuses (400): nothing that is posted to this path goes to a replica" in refused
 
 
 # --- help --------------------------------------------------------------------------------------

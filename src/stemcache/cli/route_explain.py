@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 from urllib.parse import quote
@@ -14,6 +15,7 @@ from rich.text import Text
 
 from stemcache.errors import UsageError
 from stemcache.server.gateway.ask import AskError, ask
+from stemcache.server.gateway.paths import is_relayed
 from stemcache.server.gateway.tls import tls_to_replicas
 from stemcache.wire.api import Api, api_of
 from stemcache.wire.origin import parse_origin
@@ -22,6 +24,9 @@ __all__ = ["explain"]
 
 OutputFormat = Literal["full", "concise", "json"]
 
+_OK = 200
+_UNAUTHORIZED = 401
+_NOT_FOUND = 404
 _TIMEOUT_S = 30.0
 _MOST_BYTES = 64 * 2**20
 _PATHS = {
@@ -35,7 +40,10 @@ _PATHS = {
 @click.command()
 @click.argument("body", type=click.Path(allow_dash=True))
 @click.option(
-    "--gateway", default="http://127.0.0.1:8080", show_default=True, help="A gateway that runs."
+    "--gateway",
+    default="http://127.0.0.1:8080",
+    show_default=True,
+    help="A gateway that runs; may end in /v1.",
 )
 @click.option("--path", help="What the body would be posted to.  [default: told by the body]")
 @click.option("--tenant", help="Whose request it would be, where the gateway knows tenants.")
@@ -69,7 +77,9 @@ def explain(
     """
     data = _read(body)
     origin = parse_origin(gateway, "--gateway")
-    query = f"?path={quote(path or _path_of(data), safe='')}"
+    # As clients have it: their base URL ends so.
+    origin = replace(origin, path=origin.path.removesuffix("/v1"))
+    query = f"?path={quote(_checked(path) if path is not None else _path_of(data), safe='')}"
     if tenant is not None:
         query += f"&tenant={quote(tenant, safe='')}"
     headers = [("content-type", "application/json")]
@@ -96,10 +106,16 @@ def explain(
             "give its address with --gateway"
         ) from None
     answer = _decoded(reply.body)
-    if reply.status != 200:
+    if not _is_gateways(reply.status, answer):
         raise UsageError(
-            f"the gateway at {origin.url} refuses ({reply.status}): {_message(answer)}"
+            f"this is no stemcache gateway: what answers at {origin.url} has no such page "
+            f"({reply.status}); give the address of stemcache route with --gateway"
         )
+    if reply.status != _OK:
+        told = _message(answer)
+        if reply.status == _UNAUTHORIZED:
+            told += "; here, give it with --admin-key or in STEMCACHE_ADMIN_KEY"
+        raise UsageError(f"the gateway at {origin.url} refuses ({reply.status}): {told}")
     match output_format:
         case "json":
             click.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
@@ -142,21 +158,52 @@ def _decoded(data: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _checked(path: str) -> str:
+    if not is_relayed(path.encode("utf-8", "replace"), tenants=False):
+        raise UsageError(
+            f"--path {ascii(path[:80])[1:-1]} goes to no replica; use one of the APIs' paths, such "
+            f"as {_PATHS[Api.CHAT]}"
+        )
+    return path
+
+
+def _is_gateways(status: int, answer: dict[str, Any]) -> bool:
+    """Whether a gateway answers so.
+
+    Other servers' errors have messages and codes too, and 404 for a page that they do not have.
+    """
+    if status == _OK:
+        return answer.keys() >= {"decision", "policy", "seats"}
+    error = answer.get("error")
+    code = error.get("code") if isinstance(error, dict) else None
+    return isinstance(code, str) and (status != _NOT_FOUND or code == "no_such_tenant")
+
+
 def _message(answer: dict[str, Any]) -> str:
     error = answer.get("error")
     message = error.get("message") if isinstance(error, dict) else None
-    return message[:500] if isinstance(message, str) else "it is no gateway of stemcache"
+    return message[:500] if isinstance(message, str) else "it does not say why"
+
+
+def _tenant(answer: dict[str, Any]) -> str | None:
+    """Whose request was explained; None where nobody is told apart."""
+    if not answer.get("tenants"):
+        return None
+    tenant = answer.get("tenant")
+    return tenant if isinstance(tenant, str) else "none"
 
 
 def _line(answer: dict[str, Any]) -> str:
     decision = answer.get("decision")
+    tenant = _tenant(answer)
+    whose = "" if tenant is None else f" tenant={tenant}"
     if not isinstance(decision, dict):
-        return "no replica can take it"
+        return f"no replica can take it{whose}"
     cached = decision.get("predicted_cached_tokens")
     return (
         f"{decision.get('replica')} {decision.get('reason')} "
         f"cached={'unknown' if cached is None else cached} "
-        f"prompt={decision.get('prompt_tokens')} runner-up={decision.get('runner_up')}"
+        f"prompt={decision.get('prompt_tokens')} runner-up={decision.get('runner_up')}{whose}"
     )
 
 
@@ -169,6 +216,9 @@ def _show(console: Console, answer: dict[str, Any]) -> None:
         console.print(Text("no replica can take it", style="bold"))
         rows = []
     rows.append(("policy", str(answer.get("policy"))))
+    if (tenant := _tenant(answer)) is not None:
+        hint = "; no tenant's request goes by this: say whose it is with --tenant"
+        rows.append(("tenant", tenant if answer.get("tenant") is not None else tenant + hint))
     if answer.get("unread"):
         rows.append(("not read", str(answer["unread"])))
     table = Table.grid(padding=(0, 2))
