@@ -342,6 +342,77 @@ def test_over_the_bound_old_tails_go_first() -> None:
     assert held.counts["dropped"] >= 100
 
 
+def test_at_the_bound_no_more_goes_than_comes() -> None:
+    """Block by block, so that no batch has to wait until a part of all blocks is forgotten."""
+    held = holdings(*[stored(*[f"{n}-{at}" for at in range(10)]) for n in range(100)])
+    assert (len(held), held.counts["dropped"]) == (1000, 0)
+    for n in range(100, 150):
+        held.apply(Batch((stored(*[f"{n}-{at}" for at in range(3)]),)))
+        assert (len(held), held.counts["dropped"]) == (1000, 3 * (n - 99))
+    held.check()
+    whole = [
+        n
+        for n in range(100)
+        if held.held(keys_of(*[f"{n}-{at}" for at in range(10)])) == Held(10, 10)
+    ]
+    assert whole == list(range(15, 100))
+
+
+def test_what_was_used_since_is_not_old() -> None:
+    """A tail that was next to go, and was then stored again, stays."""
+    held = holdings(*[stored(f"{n}") for n in range(10)], most_blocks=10)
+    held.apply(Batch((stored("x"), stored("1"), stored("y"))))
+    held.check()
+    assert held.held(keys_of("1")) == Held(1, 1)
+    gone = [n for n in range(10) if not held.held(keys_of(f"{n}")).any_units]
+    assert gone == [0, 2]
+
+
+def test_a_lower_bound_is_come_to_in_steps() -> None:
+    """Oldest first; meanwhile there are no more than there were, and what comes is held."""
+    held = holdings(*[stored(f"{n}") for n in range(1000)])
+    held.limit(100)
+    assert held.tend()
+    assert len(held) == 744
+    held.apply(Batch((stored("x"),)))
+    assert len(held) == 488
+    held.check()
+    assert held.tend()
+    assert not held.tend()
+    assert len(held) == 100
+    assert held.held(keys_of("x")) == Held(1, 1)
+    assert held.held(keys_of("999")) == Held(1, 1)
+    held.check()
+    held.limit(1000)
+    held.apply(Batch(tuple(stored(f"{n}") for n in range(1000))))
+    assert len(held) == 1000
+
+
+def test_fewer_wait_for_their_parents_under_a_lower_bound() -> None:
+    """In steps as well, the oldest first, and counted."""
+    held = holdings(*[stored(f"c{n}", after=(f"p{n}",)) for n in range(300)], most_blocks=2000)
+    assert held.aside == 300
+    held.limit(64)
+    assert held.tend()
+    assert held.aside == 44
+    assert not held.tend()
+    assert (held.aside, held.counts["aside_dropped"]) == (10, 290)
+    held.check()
+
+
+def test_what_was_cleared_is_freed_in_steps() -> None:
+    """A clearing itself costs nothing; each step frees a 256th."""
+    held = holdings(*[stored(f"{n}") for n in range(1000)], stored("c", after=("p",)))
+    held.apply(Batch((Cleared(),)))
+    assert (len(held), held.aside) == (0, 0)
+    steps = 1
+    while held.tend():
+        steps += 1
+    assert 256 <= steps < 300
+    assert not held._gone
+    held.check()
+
+
 def test_a_run_longer_than_the_bound_is_held_in_part() -> None:
     """The beginning of it; the rest is counted as dropped."""
     names = [f"n{at}" for at in range(50)]

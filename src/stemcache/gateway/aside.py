@@ -16,6 +16,8 @@ __all__ = ["Aside", "Waiting"]
 _ENTRY_BYTES = 400
 """What one costs beside its tokens."""
 
+_SHED_BLOCKS = 512
+
 
 @dataclass(slots=True)
 class Waiting:
@@ -69,6 +71,20 @@ class Aside:
         while self._bytes > self._most_bytes:
             self.pop(next(iter(self._blocks)))
         return before - len(self._blocks)
+
+    def shrink(self, most_bytes: int, *, step: int) -> int:
+        """Go by at most so many blocks towards another bound; how many went."""
+        went = 0
+        while self._bytes > most_bytes and went < step:
+            self.pop(next(iter(self._blocks)))
+            went += 1
+        self._most_bytes = max(most_bytes, self._bytes)
+        return went
+
+    def shed(self) -> bool:
+        """Free some hundreds of blocks that are of no use any more; whether there are others."""
+        self.shrink(0, step=_SHED_BLOCKS)
+        return bool(self._blocks)
 
     def parents(self) -> Iterator[int]:
         """Hashes that are waited for."""

@@ -14,14 +14,17 @@ Invariants (`check`):
 So along a prompt's keys presence is monotone up to the first hole among them, and bisection finds
 where it ends. Everything is kept in integers, which the garbage collector does not visit.
 
-Costs: `put` 2 us; `leading` 3 us however long the prompt, plus 50 ns a hole; about 300 bytes a
-block, the tables' growth included.
+The tables by key and by hash are each in 256 parts, so that one that grows, or goes, holds nobody
+up for more than a fraction of a millisecond; and blocks are forgotten one by one as room is needed.
+
+Costs: `put` 2 us; `leading` 4 us however long the prompt, plus 50 ns a hole; to forget one 2 us;
+about 300 bytes a block, and 360 in the worst case, the tables' growth included.
 """
 
 from array import array
 from collections import Counter
 
-import numpy as np
+from stemcache.gateway.oldest import oldest_leaves
 
 __all__ = ["FAST", "NO_PARENT", "BlockTable"]
 
@@ -32,6 +35,8 @@ FAST = 1
 """The bit of the tier that is computed from; others are 2 to 128."""
 
 _MOST_COPIES = 2**16 - 1
+_PARTS = 256
+_PART = _PARTS - 1
 
 
 class BlockTable:
@@ -43,9 +48,13 @@ class BlockTable:
         """Blocks forgotten to make room."""
         self.rehashed = 0
         """Hashes that came to mean another prompt."""
-        self._by_hash: dict[int, int] = {}
-        self._by_key: dict[int, int] = {}
-        self._free: list[int] = []
+        self._by_hash: list[dict[int, int]] = [{} for _ in range(_PARTS)]
+        self._by_key: list[dict[int, int]] = [{} for _ in range(_PARTS)]
+        self._known = 0
+        self._free = array("i")
+        self._oldest = array("i")
+        """Slots to forget next, from the last on, as they were at `_oldest_at`."""
+        self._oldest_at = 0
         self._parent = array("i")
         self._depth = array("I")
         self._children = array("I")
@@ -68,7 +77,7 @@ class BlockTable:
     @property
     def full(self) -> bool:
         """Whether no further slot fits."""
-        return len(self._by_key) >= self.most_blocks
+        return self._known >= self.most_blocks
 
     @property
     def all_fast(self) -> bool:
@@ -77,7 +86,7 @@ class BlockTable:
 
     def slot(self, theirs: int) -> int | None:
         """Of the block of this hash; a hole has one too."""
-        return self._by_hash.get(theirs)
+        return self._by_hash[theirs & _PART].get(theirs)
 
     def key(self, slot: int) -> bytes:
         """Its key, as the parent of further ones."""
@@ -89,7 +98,8 @@ class BlockTable:
         mask, holes = (FAST, self._fast_holes) if fast else (0xFF, self._holes)
         if len(holes) > end:
             for at in range(end):
-                slot = slots.get(keys[at])
+                key = keys[at]
+                slot = slots[key & _PART].get(key)
                 if slot is None or not tiers[slot] & mask:
                     return at
             return end
@@ -99,7 +109,8 @@ class BlockTable:
         # All before `low` are here. The first guess is the last one: a whole match is common.
         low, middle = 0, end - 1
         while low < end:
-            slot = slots.get(keys[middle])
+            key = keys[middle]
+            slot = slots[key & _PART].get(key)
             if slot is not None and tiers[slot] & mask:
                 low = middle + 1
             else:
@@ -112,8 +123,9 @@ class BlockTable:
 
         There must be room.
         """
-        slot = self._by_key.get(own)
-        before = self._by_hash.get(theirs)
+        slot = self._by_key[own & _PART].get(own)
+        hashes = self._by_hash[theirs & _PART]
+        before = hashes.get(theirs)
         if slot is None:
             slot = self._new(own, above, bit)
         elif before == slot:
@@ -121,17 +133,16 @@ class BlockTable:
             return slot
         else:
             # Another hash of the same prompt: the engine has begun anew.
-            if self._by_hash.get(self._hash[slot]) == slot:
-                del self._by_hash[self._hash[slot]]
+            self._forget_hash(slot)
             if bit == FAST:
                 self._copies[slot] = 0
             self.place(slot, bit)
         if before is not None:
             # One hash for another prompt: so it has, or it does not hash salts.
             self.rehashed += 1
-            del self._by_hash[theirs]
+            del hashes[theirs]
             self._set_tiers(before, 0)
-        self._by_hash[theirs] = slot
+        hashes[theirs] = slot
         self._hash[slot] = theirs
         return slot
 
@@ -163,33 +174,52 @@ class BlockTable:
 
     def make_room(self, keys: list[int]) -> int:
         """How many of these blocks fit, once whole old tails have gone where the bound asks it."""
-        known = len(self._by_key)
+        known, parts = self._known, self._by_key
         if known + len(keys) <= self.most_blocks:
             return len(keys)
-        over = known + sum(key not in self._by_key for key in keys) - self.most_blocks
+        over = known + sum(key not in parts[key & _PART] for key in keys) - self.most_blocks
         if over > 0:
-            self._drop(min(known, over + self.most_blocks // 16))
-        left = self.most_blocks - len(self._by_key)
+            self._drop(min(known, over))
+        left = self.most_blocks - self._known
         for at, key in enumerate(keys):
-            if key not in self._by_key:
+            if key not in parts[key & _PART]:
                 if not left:
                     return at
                 left -= 1
         return len(keys)
 
-    def _drop(self, goal: int) -> None:
+    def shrink(self, most_blocks: int, *, step: int) -> bool:
+        """Go by at most so many blocks towards another bound; whether it is not reached yet.
+
+        The arrays, some 45 bytes a block, stay as long as they were.
+        """
+        if self._known > most_blocks:
+            self._drop(min(step, self._known - most_blocks))
+        self.most_blocks = max(most_blocks, self._known)
+        return self._known > most_blocks
+
+    def shed(self) -> bool:
+        """Free a 256th of a table that is used no more; whether there is more. 1 us a block."""
+        if self._by_key:
+            self._by_key.pop()
+            self._by_hash.pop()
+        return bool(self._by_key)
+
+    def _drop(self, count: int) -> None:
         """Forget so many blocks, tail by tail, those first whose last block is the oldest."""
-        children = np.frombuffer(self._children, np.uint32)
-        tiers = np.frombuffer(self._tiers, np.uint8)
-        ages = np.frombuffer(self._age, np.uint64)
-        leaves = np.flatnonzero((children == 0) & (tiers != 0))
-        oldest_first: list[int] = leaves[np.argsort(ages[leaves])].tolist()
-        del children, tiers, ages  # views hold the arrays' memory in place
-        goal = len(self._by_key) - goal
-        for leaf in oldest_first:
-            slot = leaf
+        goal = self._known - count
+        while self._known > goal:
+            if not self._oldest:
+                self._oldest = oldest_leaves(self._children, self._tiers, self._age)
+                self._oldest_at = self._clock
+                if not self._oldest:
+                    return
+            slot = self._oldest.pop()
+            if self._age[slot] > self._oldest_at:
+                continue  # it was used since, or is another block by now
             while slot != NO_PARENT and self._tiers[slot] and not self._children[slot]:
-                if len(self._by_key) <= goal:
+                if self._known <= goal:
+                    self._oldest.append(slot)  # to go on with this tail
                     return
                 above = self._parent[slot]
                 above_is_hole = above != NO_PARENT and not self._tiers[above]
@@ -219,7 +249,8 @@ class BlockTable:
             self._fast_children.append(0)
             self._copies.append(fast)
             self._tiers.append(bit)
-        self._by_key[own] = slot
+        self._by_key[own & _PART][own] = slot
+        self._known += 1
         self._held += 1
         self._slow_only += not fast
         if above != NO_PARENT:
@@ -263,31 +294,41 @@ class BlockTable:
 
     def _release(self, slot: int) -> None:
         while slot != NO_PARENT and not self._tiers[slot] and not self._children[slot]:
-            self._holes.pop(self._key[slot], None)
-            del self._by_key[self._key[slot]]
-            if self._by_hash.get(self._hash[slot]) == slot:
-                del self._by_hash[self._hash[slot]]
+            own = self._key[slot]
+            self._holes.pop(own, None)
+            del self._by_key[own & _PART][own]
+            self._known -= 1
+            self._forget_hash(slot)
             self._free.append(slot)
             slot = self._parent[slot]
             if slot != NO_PARENT:
                 self._children[slot] -= 1
 
+    def _forget_hash(self, slot: int) -> None:
+        theirs = self._hash[slot]
+        hashes = self._by_hash[theirs & _PART]
+        if hashes.get(theirs) == slot:
+            del hashes[theirs]
+
     def check(self) -> None:
         """Verify every invariant; linear. For tests, and servers when idle."""
         children: Counter[int] = Counter()
         fast: Counter[int] = Counter()
-        for key, slot in self._by_key.items():
+        by_key = {key: slot for part in self._by_key for key, slot in part.items()}
+        by_hash = {theirs: slot for part in self._by_hash for theirs, slot in part.items()}
+        assert len(by_key) == self._known, "blocks known"
+        for key, slot in by_key.items():
             assert self._key[slot] == key, f"slot {slot} is not that of its key"
             above = self._parent[slot]
             if above != NO_PARENT:
-                assert self._by_key.get(self._key[above]) == above, f"{slot} has lost its parent"
+                assert by_key.get(self._key[above]) == above, f"{slot} has lost its parent"
                 assert self._depth[slot] == self._depth[above] + 1, f"{slot} is at a wrong depth"
                 children[above] += 1
                 fast[above] += bool(self._tiers[slot] & FAST)
-        for theirs, slot in self._by_hash.items():
+        for theirs, slot in by_hash.items():
             assert self._hash[slot] == theirs, f"slot {slot} is not that of its hash"
-        slots = set(self._by_key.values())
-        assert slots >= set(self._by_hash.values()), "a hash leads to no slot"
+        slots = set(by_key.values())
+        assert slots >= set(by_hash.values()), "a hash leads to no slot"
         for slot in slots:
             assert self._children[slot] == children[slot], f"slot {slot} miscounts its children"
             assert self._fast_children[slot] == fast[slot], f"slot {slot} miscounts fast children"

@@ -28,6 +28,7 @@ from stemcache.gateway.kv_events import FAST_TIER, Batch, Cleared, Removed, Stor
 __all__ = ["Held", "Holdings"]
 
 _ASIDE_BYTES_PER_BLOCK = 64
+_STEP_BLOCKS = 256
 _MOST_GROUPS = 64
 """Left out that are remembered; models have a handful."""
 
@@ -57,6 +58,8 @@ class Holdings:
         self._group: int | None = None
         self._table = BlockTable(most_blocks)
         self._aside = Aside(most_blocks * _ASIDE_BYTES_PER_BLOCK)
+        self._gone: list[BlockTable | Aside] = []
+        """Used no more, and freed piece by piece."""
 
     def __len__(self) -> int:
         """Blocks held in some tier and known by their keys."""
@@ -77,6 +80,25 @@ class Holdings:
         table = Counter(dropped=self._table.dropped, rehashed=self._table.rehashed)
         return self._counts + table
 
+    def limit(self, most_blocks: int) -> None:
+        """Another bound. A lower one is come to in steps of `tend`, which `apply` takes as well."""
+        assert most_blocks > 0, f"a bound of {most_blocks} blocks"
+        self._most_blocks = most_blocks
+
+    def tend(self) -> bool:
+        """A step of what is put off, to free memory or keep a bound; whether there is more.
+
+        About half a millisecond, and half a microsecond where nothing is.
+        """
+        if self._gone and not self._gone[-1].shed():
+            self._gone.pop()
+        most, aside = self._most_blocks, self._most_blocks * _ASIDE_BYTES_PER_BLOCK
+        more = self._table.shrink(most, step=_STEP_BLOCKS)
+        went = self._aside.shrink(aside, step=_STEP_BLOCKS)
+        if went:
+            self._counts["aside_dropped"] += went
+        return more or went == _STEP_BLOCKS or bool(self._gone)
+
     def clear(self) -> None:
         """Nothing is held. The block size stays as learned until other events say otherwise."""
         self._groups_left_out.clear()
@@ -86,14 +108,16 @@ class Holdings:
         self._counts = self.counts
         self._counts["cleared"] += 1
         self._group = None
+        self._gone += [old for old in (self._table, self._aside) if len(old)]
         self._table = BlockTable(self._most_blocks)
         self._aside = Aside(self._most_blocks * _ASIDE_BYTES_PER_BLOCK)
 
     def apply(self, batch: Batch) -> None:
         """Take over a batch, in order. Never raises: what does not fit is counted and left out.
 
-        About 3 us a block.
+        About 4 us a block; 5 ms more each time that thousands of old blocks are chosen to go.
         """
+        self.tend()
         for event in batch.events:
             if isinstance(event, Stored):
                 self._stored(event)
@@ -164,7 +188,7 @@ class Holdings:
         """Store a run behind a slot whose key is `root`, as far as there is room."""
         table = self._table
         keys: list[int] = []
-        extend_keys(keys, root, units[: self._most_blocks])
+        extend_keys(keys, root, units[: table.most_blocks])
         if above != NO_PARENT:
             table.hold(above)  # while room is made
         room = table.make_room(keys)

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from stemcache.errors import UsageError
-from stemcache.gateway.kv_events import Batch
+from stemcache.gateway.kv_events import Batch, Stored
 from stemcache.gateway.notice import Notice, NoticeKind
 from stemcache.gateway.replica import ReplicaSpec
 from stemcache.gateway.router import Router
@@ -18,6 +18,8 @@ from tests.server.gateway.quiet import Said
 ONE = ReplicaSpec(name="a", url="http://a:1", events="tcp://a:5557")
 TWO = ReplicaSpec(name="b", url="http://b:1", events="tcp://b:5557", ranks=2)
 PLAIN = ReplicaSpec(name="c", url="http://c:1")
+
+BLOCK_TOKENS = 16
 
 EMPTY = Batch(events=(), rank=None, unknown={})
 
@@ -55,17 +57,34 @@ class Fake:
         self.on_batch(EMPTY)
 
 
+def stored(start: int, count: int) -> Batch:
+    """So many blocks, in chains of ten."""
+    chains = [range(at, at + 10) for at in range(start, start + count, 10)]
+    return Batch(
+        events=tuple(
+            Stored(
+                hashes=tuple(chain),
+                parent=None,
+                tokens=b"".join(at.to_bytes(4 * BLOCK_TOKENS, "little") for at in chain),
+                block_tokens=BLOCK_TOKENS,
+                tier="GPU",
+            )
+            for chain in chains
+        )
+    )
+
+
 class Bench:
     """Followers of a router's seats."""
 
-    def __init__(self, *specs: ReplicaSpec) -> None:
+    def __init__(self, *specs: ReplicaSpec, most_bytes: int = 2**20) -> None:
         self.notices: list[Notice] = []
         self.said = Said()
         self.made: list[Fake] = []
         settings = GatewaySettings(tokenizer="t")
         self.router = Router(settings, rng=Random(1), on_notice=self._noticed)
         self.followers = Followers(
-            self.router, most_bytes=2**20, logger=self.said.logger, subscribe=self._subscribe
+            self.router, most_bytes=most_bytes, logger=self.said.logger, subscribe=self._subscribe
         )
         self.configure(*specs)
 
@@ -92,16 +111,26 @@ class Bench:
             if seat.name == name
         )
 
+    def held(self, name: str) -> int:
+        """How many blocks its events have told of."""
+        holdings = self.router.mirror.holdings(self.seat(name))
+        assert holdings is not None
+        return len(holdings)
+
     def follows(self, name: str) -> bool:
         """Whether its events are trusted alone."""
         return self.router.mirror.follows(self.seat(name))
 
 
-def running(work: Callable[[Bench], Coroutine[Any, Any, None]], *specs: ReplicaSpec) -> None:
+def running(
+    work: Callable[[Bench], Coroutine[Any, Any, None]],
+    *specs: ReplicaSpec,
+    most_bytes: int = 2**20,
+) -> None:
     """In a loop, closed in the end."""
 
     async def main() -> None:
-        bench = Bench(*specs)
+        bench = Bench(*specs, most_bytes=most_bytes)
         await asyncio.sleep(0)
         await work(bench)
         await asyncio.sleep(0)
@@ -277,3 +306,47 @@ def test_a_mistake_of_ours_in_following_is_logged() -> None:
         assert bench.said.events == ["following KV events has ended"]
 
     running(work, ONE)
+
+
+def test_shares_follow_the_number_of_seats() -> None:
+    """Who was first gives up what is over its share, in steps, and gets it back later."""
+
+    async def work(bench: Bench) -> None:
+        for start in range(0, 40_000, 500):
+            bench.made[0].on_batch(stored(start, 500))
+        assert bench.held("a") == 30_000
+        bench.configure(ONE, TWO)
+        await asyncio.sleep(0)
+        assert 29_000 < bench.held("a") < 30_000
+        for _ in range(150):
+            await asyncio.sleep(0)
+        assert bench.held("a") == 10_000
+        for start in range(100_000, 120_000, 500):
+            for fake in bench.made:
+                fake.on_batch(stored(start, 500))
+        assert [bench.held(name) for name in ("a", "b#0", "b#1")] == [10_000] * 3
+        bench.configure(ONE)
+        for start in range(200_000, 240_000, 500):
+            bench.made[0].on_batch(stored(start, 500))
+        assert bench.held("a") == 30_000
+
+    running(work, ONE, most_bytes=30_000 * 360)
+
+
+def test_what_a_seat_held_that_left_is_freed_in_steps() -> None:
+    """Between them everybody else gets a turn; in the end nothing is left to do."""
+
+    async def work(bench: Bench) -> None:
+        bench.made[0].on_batch(stored(0, 20_000))
+        holdings = bench.router.mirror.holdings(bench.seat("a"))
+        assert holdings is not None
+        bench.configure(TWO)
+        assert len(holdings) == 0
+        turns = 0
+        while bench.followers._tending:
+            await asyncio.sleep(0)
+            turns += 1
+        assert 256 <= turns < 300
+        assert not holdings.tend()
+
+    running(work, ONE, TWO, most_bytes=2**26)

@@ -9,6 +9,7 @@ router: the mirror disagrees, or the replica restarted ──► resync: begin a
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
@@ -23,8 +24,10 @@ from stemcache.server.gateway.events import Subscription
 
 __all__ = ["Followers", "Subscribe"]
 
-_BYTES_A_BLOCK = 300
+_BYTES_A_BLOCK = 360
+"""Measured: 271 while a seat's holdings grow, up to 362 after long churn at their bound."""
 _FEWEST_BLOCKS = 4096
+"""Of one seat, however many there are: 1.5 MB."""
 
 
 class _Subscribed(Protocol):
@@ -64,7 +67,7 @@ class _Follower:
     ) -> None:
         self._router = router
         self._seat = seat
-        self._holdings = holdings
+        self.holdings = holdings
         self._told: bool | None = None
         self.resetting = False
         """While the router is told of a reset that the events themselves said."""
@@ -78,7 +81,7 @@ class _Follower:
         await self._subscription.run()
 
     def _on_batch(self, batch: Batch) -> None:
-        self._holdings.apply(batch)
+        self.holdings.apply(batch)
         self._tell()
 
     def _on_gap(self, missed: int) -> None:
@@ -98,11 +101,16 @@ class _Follower:
         complete = self._subscription.complete
         if complete is not self._told:
             self._told = complete
-            self._router.follow(self._seat, self._holdings, complete=complete)
+            self._router.follow(self._seat, self.holdings, complete=complete)
 
 
 class Followers:
-    """All seats'. Bounded: their holdings together get as much memory as the guess."""
+    """All seats'. Bounded: their holdings together get as much memory as the guess.
+
+    Equal shares follow the number of seats: when one joins, the others give up what is over
+    theirs, and what a seat held that left is freed, in steps of half a millisecond, some seconds
+    for a million blocks. Until then there is more, by what is given up. No share is below 1.5 MB.
+    """
 
     def __init__(
         self,
@@ -120,6 +128,8 @@ class Followers:
         """By number of the seat: its name, its replica, its rank."""
         self._followers: dict[int, _Follower] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._untidy: deque[Holdings] = deque()
+        self._tending = False
 
     def configure(self) -> None:
         """Follow the router's seats as they are now. One that cannot be followed is told of."""
@@ -132,6 +142,10 @@ class Followers:
         for seat in [seat for seat in self._tasks if seat not in wanted]:
             self._end(seat)
         self._wanted = wanted
+        share = self._share_blocks()
+        for follower in self._followers.values():
+            follower.holdings.limit(share)
+            self._tend_soon(follower.holdings)
         for seat in wanted:
             if seat not in self._tasks:
                 self._begin(seat)
@@ -161,8 +175,7 @@ class Followers:
 
     def _begin(self, seat: int) -> None:
         name, spec, rank = self._wanted[seat]
-        share = self._most_bytes // max(1, len(self._wanted)) // _BYTES_A_BLOCK
-        holdings = Holdings(most_blocks=max(_FEWEST_BLOCKS, share))
+        holdings = Holdings(most_blocks=self._share_blocks())
         try:
             follower = _Follower(
                 self._router, seat, holdings, spec=spec, rank=rank, subscribe=self._subscribe
@@ -175,8 +188,29 @@ class Followers:
 
     def _end(self, seat: int) -> None:
         self._tasks.pop(seat).cancel()
-        del self._followers[seat]
+        holdings = self._followers.pop(seat).holdings
         self._router.follow(seat, None, complete=False)
+        holdings.clear()
+        self._tend_soon(holdings)
+
+    def _share_blocks(self) -> int:
+        share = self._most_bytes // max(1, len(self._wanted)) // _BYTES_A_BLOCK
+        return max(_FEWEST_BLOCKS, share)
+
+    def _tend_soon(self, holdings: Holdings) -> None:
+        self._untidy.append(holdings)
+        if not self._tending:
+            self._tending = True
+            asyncio.get_running_loop().call_soon(self._tend)
+
+    def _tend(self) -> None:
+        """One step, then everybody else, then the next one."""
+        holdings = self._untidy.popleft()
+        if holdings.tend():
+            self._untidy.append(holdings)
+        self._tending = bool(self._untidy)
+        if self._tending:
+            asyncio.get_running_loop().call_soon(self._tend)
 
     async def _run(self, name: str, seat: int, follower: _Follower) -> None:
         try:
