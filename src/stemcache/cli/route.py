@@ -169,8 +169,8 @@ def route(
                       --tokenizer ./Qwen3-8B --events 5557
       stemcache route explain body.json                  # where would this go, and why?
 
-    A streaming reverse proxy for OpenAI's and Anthropic's endpoints. Every answer says in
-    X-Stemcache-Decision where it came from and why. Pages of its own: /health, /v1/models,
+    A streaming reverse proxy for OpenAI's and Anthropic's endpoints. Every answer of a replica says
+    in X-Stemcache-Decision where it came from and why. Pages of its own: /health, /v1/models,
     /metrics, /v1/fleet. Logs go to stderr. SIGTERM and ^C let running answers finish; a second one
     does not. SIGHUP reads the files again.
     """
