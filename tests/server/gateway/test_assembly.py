@@ -114,6 +114,9 @@ def test_replicas_that_are_found_come_beside_those_that_are_written_down() -> No
         assert bench.names == ["a", "b"]
         states = {one["name"]: one["state"] for one in bench.page("/v1/fleet")["replicas"]}
         assert states["b"] == "draining"
+        tell[0]((found, replace(B, ranks=2)), frozenset({"b"}))  # another member by that name
+        states = {one["name"]: one["state"] for one in bench.page("/v1/fleet")["replicas"]}
+        assert states["b"] == "draining"
         tell[0]((B,), frozenset())
         states = {one["name"]: one["state"] for one in bench.page("/v1/fleet")["replicas"]}
         assert states["b"] != "draining"

@@ -205,7 +205,8 @@ class Assembly:
         self.gateway.configure(settings)
         self.pages.configure(self.configuration.admin, settings, self._reader)
         draining = self.discovery.draining
-        for name in draining - self._drained:
+        # All of them: one whose address or ranks have changed is another member by now.
+        for name in draining:
             self.router.drain(name, on=True)
         for name in self._drained - draining:
             self.router.drain(name, on=False)
