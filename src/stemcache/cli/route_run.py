@@ -83,7 +83,7 @@ def run(flags: Flags, path: str | None, logger: FilteringBoundLogger, *, with_sc
             await run_gateway(
                 sock,
                 configuration,
-                file=None if path is None and not files else file,
+                file=file,
                 tls=tls,
                 tokenizing=tokenizing,
                 clock=MonotonicClock(),

@@ -217,3 +217,19 @@ def test_keys_alone_are_watched_without_a_file_beside_them(bench: Bench, keys: P
     reloader.again()
     assert texts == ["", ""]
     assert bench.said.lines[0]["file"] == str(keys)
+
+
+def test_without_files_a_signal_applies_the_flags_anew(bench: Bench) -> None:
+    """Certificates that they name may have been renewed."""
+    reloader = Reloader(
+        None,
+        "",
+        load=lambda _: Configuration(listen=Listen(port=1)),
+        apply=bench._apply,
+        logger=bench.said.logger,
+    )
+    reloader.look()
+    assert bench.applied == []
+    reloader.again()
+    assert bench.applied == [1]
+    assert bench.said.lines[0]["file"] == "none"

@@ -108,7 +108,7 @@ class Reloader:
             return
         self._complaint = None
         files = (*(() if self._path is None else (self._path,)), *self._beside)
-        self._logger.info("configuration applied", file=", ".join(map(str, files)))
+        self._logger.info("configuration applied", file=", ".join(map(str, files)) or "none")
 
     def _stamps(self) -> tuple[object, ...]:
         return tuple(map(_stamp, self._beside))
