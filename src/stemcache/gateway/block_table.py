@@ -35,6 +35,8 @@ FAST = 1
 """The bit of the tier that is computed from; others are 2 to 128."""
 
 _MOST_COPIES = 2**16 - 1
+_SHED_SLOTS = 2**16
+_SHED_ENTRIES = 64
 _PARTS = 256
 _PART = _PARTS - 1
 
@@ -64,6 +66,18 @@ class BlockTable:
         self._key = array("Q")
         self._hash = array("Q")
         self._age = array("Q")
+        self._columns: tuple[array[int] | bytearray, ...] = (
+            self._parent,
+            self._depth,
+            self._children,
+            self._fast_children,
+            self._tiers,
+            self._copies,
+            self._key,
+            self._hash,
+            self._age,
+            self._free,
+        )
         self._clock = 0
         self._held = 0
         self._slow_only = 0
@@ -199,11 +213,27 @@ class BlockTable:
         return self._known > most_blocks
 
     def shed(self) -> bool:
-        """Free a 256th of a table that is used no more; whether there is more. 1 us a block."""
-        if self._by_key:
+        """Free a piece of a table that is used no more; whether there is more.
+
+        1 ms for one of a million blocks.
+        """
+        if len(self._by_key) > 1:
             self._by_key.pop()
             self._by_hash.pop()
-        return bool(self._by_key)
+            return True
+        # Every part has objects in every arena of the allocator, which gives them back with the
+        # last ones: so those go a few at a time.
+        for part in (*self._by_key, *self._by_hash):
+            for _ in range(min(len(part), _SHED_ENTRIES)):
+                part.popitem()
+        if self._by_key[0] or self._by_hash[0]:
+            return True
+        for column in self._columns:
+            if column:
+                # In halves: millions of pages are not given back at once.
+                del column[len(column) // 2 if len(column) > _SHED_SLOTS else 0 :]
+                return True
+        return False
 
     def _drop(self, count: int) -> None:
         """Forget so many blocks, tail by tail, those first whose last block is the oldest."""
