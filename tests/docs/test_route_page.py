@@ -113,6 +113,7 @@ def test_every_flag_that_is_used_exists() -> None:
         "--enable-prompt-tokens-details",
         "--enable-cache-report",
         "--replicas",
+        "--page-size",
         "--routing",
     }
     for text in (OWN, EXAMPLE):
