@@ -20,7 +20,7 @@ _COOL = 2.0
 _HOT = 24.0
 _LONE = 0.1
 """So much of the requests of a beginning that is little of the traffic argue for another copy …"""
-_BROAD = 4.0
+_BROAD = 6.0
 """… and so much, by the cube of its part, of one that is a whole seat's: that many more than
 `_HOT` halve what the copy is reckoned to cost. At a high rate every beginning is asked for often;
 one seat can still take it."""
