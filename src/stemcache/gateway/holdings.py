@@ -47,7 +47,7 @@ class Holdings:
     """One seat's blocks. Not thread-safe."""
 
     def __init__(self, *, most_blocks: int) -> None:
-        """Bound: about 360 bytes a block, what is kept aside included."""
+        """Bound: about 380 bytes a block, what is kept aside included."""
         assert most_blocks > 0, f"a bound of {most_blocks} blocks"
         self._most_blocks = most_blocks
         self._counts: Counter[str] = Counter()

@@ -330,7 +330,7 @@ def test_shares_follow_the_number_of_seats() -> None:
             bench.made[0].on_batch(stored(start, 500))
         assert bench.held("a") == 30_000
 
-    running(work, ONE, most_bytes=30_000 * 360)
+    running(work, ONE, most_bytes=30_000 * 380)
 
 
 def test_what_a_seat_held_that_left_is_freed_in_steps() -> None:

@@ -24,8 +24,8 @@ from stemcache.server.gateway.events import Subscription
 
 __all__ = ["Followers", "Subscribe"]
 
-_BYTES_A_BLOCK = 360
-"""Measured: 271 while a seat's holdings grow, up to 362 after long churn at their bound."""
+_BYTES_A_BLOCK = 380
+"""Measured: 250 while a seat's holdings grow, 315 after long churn at their bound; 64 aside."""
 _FEWEST_BLOCKS = 4096
 """Of one seat, however many there are: 1.5 MB."""
 
