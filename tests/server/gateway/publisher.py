@@ -1,6 +1,7 @@
 """An engine's publisher of KV events on real sockets, and a connection that can be cut."""
 
 import asyncio
+import time
 from typing import Any
 
 import msgspec
@@ -43,6 +44,23 @@ async def _readable(socket: "zmq.Socket[Any]") -> None:
             loop.remove_reader(socket.FD)
 
 
+def _bind(socket: "zmq.Socket[Any]", port: int) -> None:
+    """Listen, at the same port as one before: who waits for it there may have it for a moment.
+
+    A connection that is tried from the very port that it goes to is made, with itself.
+    """
+    for attempt in range(500):
+        try:
+            socket.bind(f"tcp://127.0.0.1:{port or '*'}")
+        except zmq.ZMQError as error:
+            if error.errno != zmq.EADDRINUSE or attempt == 499:
+                socket.context.destroy(0)
+                raise
+            time.sleep(0.02)
+        else:
+            return
+
+
 class Publisher:
     """Numbers, keeps and sends batches; loses those that it is told to."""
 
@@ -57,9 +75,9 @@ class Publisher:
         self.events = self.context.socket(zmq.XPUB)
         # Every subscription is told, not only the first.
         self.events.setsockopt(zmq.XPUB_VERBOSE, 1)
-        self.events.bind(f"tcp://127.0.0.1:{ports[0] or '*'}")
         self.router = self.context.socket(zmq.ROUTER)
-        self.router.bind(f"tcp://127.0.0.1:{ports[1] or '*'}")
+        _bind(self.events, ports[0])
+        _bind(self.router, ports[1])
         bound = [
             socket.getsockopt_string(zmq.LAST_ENDPOINT) for socket in (self.events, self.router)
         ]

@@ -47,7 +47,7 @@ class Follower:
     async def until(self, count: int) -> list[Any]:
         while len(self.told) < count:
             self.changed.clear()
-            await asyncio.wait_for(self.changed.wait(), 10)
+            await asyncio.wait_for(self.changed.wait(), 60)
         return self.told
 
 
@@ -118,7 +118,7 @@ async def test_an_engine_that_has_said_nothing_is_known_to_hold_nothing() -> Non
     """An empty replay is a beginning too, and is told at once."""
     publisher = Publisher()
     async with following(publisher.ports, replay=True) as (follower, subscription):
-        await asyncio.wait_for(follower.begun.wait(), 10)
+        await asyncio.wait_for(follower.begun.wait(), 60)
         assert subscription.complete
         assert subscription.sequence is None
         assert follower.told == []
@@ -425,7 +425,7 @@ def test_whatever_is_lost_what_is_believed_is_held(seed: int, replay: bool) -> N
             # The marker's parent never comes: it waits aside, and is seen all the same.
             marker += 1
             publisher.publish(stored(marker))
-            await asyncio.wait_for(seen.wait(), 20)
+            await asyncio.wait_for(seen.wait(), 60)
             seen.clear()
             truth = Holdings(most_blocks=1000)
             for _, payload in publisher.buffer:
@@ -476,7 +476,7 @@ def test_either_shape_of_events_ends_in_the_same_holdings(shape: Any) -> None:
         await publisher.subscribed()
         for number in range(5):
             publisher.publish(shape(number))
-        await asyncio.wait_for(enough.wait(), 10)
+        await asyncio.wait_for(enough.wait(), 60)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         await publisher.close()
