@@ -257,7 +257,12 @@ def test_a_redis_that_takes_nothing_for_a_while_is_written_to_again(server: Serv
         await until(lambda: "redis_takes_nothing" in [log["event"] for log in one.logs])
         assert one.share.connected
         await admin.config_set("maxmemory", "0")
-        await until(lambda: not one.place(2) and [2] in other.placed)
+
+        def placed_again() -> bool:
+            one.place(2)
+            return [2] in other.placed
+
+        await until(placed_again)
         assert [log["event"] for log in one.logs].count("redis_takes_nothing") == 1
         await admin.aclose()
         for side in (one, other):
