@@ -132,6 +132,44 @@ def test_what_was_sent_before_it_opened_does_not_decide_the_try() -> None:
     assert breaker.opened == 1
 
 
+def test_a_good_health_check_lets_one_try_at_once() -> None:
+    """A replica that was restarted is not kept out for the whole time."""
+    breaker = opened()
+    breaker.looked_well(1.0)
+    assert breaker.state(1.0) is BreakerState.HALF_OPEN
+    assert breaker.sent(1.0)
+    assert not breaker.allows(1.0)
+    breaker.succeeded(1.5, trial=True)
+    assert breaker.state(1.5) is BreakerState.CLOSED
+
+
+def test_health_checks_are_not_believed_again_where_requests_fail() -> None:
+    """A page may answer while nothing else does: then the open time holds, until one succeeds."""
+    breaker = opened()
+    breaker.looked_well(1.0)
+    assert breaker.sent(1.0)
+    breaker.failed(2.0, trial=True)
+    breaker.looked_well(3.0)
+    assert not breaker.allows(11.9)
+    assert breaker.sent(12.0)
+    breaker.succeeded(13.0, trial=True)
+    for _ in range(3):
+        breaker.failed(20.0)
+    breaker.looked_well(21.0)
+    assert breaker.allows(21.0)
+
+
+def test_a_good_health_check_changes_nothing_of_a_closed_one() -> None:
+    """Failures that were counted stay counted."""
+    breaker = Breaker(SETTINGS)
+    breaker.failed(0.0)
+    breaker.failed(0.0)
+    breaker.looked_well(0.0)
+    assert breaker.state(0.0) is BreakerState.CLOSED
+    breaker.failed(0.0)
+    assert breaker.state(0.0) is BreakerState.OPEN
+
+
 def test_sending_through_a_closed_one_takes_no_place() -> None:
     """Only a half-open breaker counts tries."""
     breaker = Breaker(SETTINGS)

@@ -126,6 +126,15 @@ def test_failures_open_the_breaker_and_a_check_that_ends_well_closes_it() -> Non
     assert "a" in {bench.ask(text_prompt(f"{n}!" * 600)).decision.name for n in range(6)}
 
 
+def test_a_replica_that_is_found_well_while_its_breaker_is_open_is_tried_at_once() -> None:
+    """As after a restart so short that no check found it down."""
+    bench = Bench(*specs("a"), health=HealthSettings(breaker_failures=1))
+    bench.router.failed(bench.send(text_prompt(LONG)), "dropped", now_s=bench.now_s, blame=True)
+    assert bench.router.choose(text_prompt(LONG), now_s=bench.now_s) is None
+    bench.router.checked("a", ok=True, detail="ok", now_s=bench.now_s)
+    assert bench.send(text_prompt(LONG)).decision.name == "a"
+
+
 def test_only_the_one_that_tries_closes_or_opens_a_breaker_again() -> None:
     """What was sent before it opened says nothing of now."""
     health = HealthSettings(breaker_failures=1, breaker_open_s=10)

@@ -36,13 +36,14 @@ class Breaker:
     nor failed, as when its client leaves, is given up by `abandoned`, or after `breaker_open_s`.
     """
 
-    __slots__ = ("_failures", "_opened_s", "_settings", "_tried_s", "opened")
+    __slots__ = ("_believed", "_failures", "_opened_s", "_settings", "_tried_s", "opened")
 
     def __init__(self, settings: HealthSettings) -> None:
         self._settings = settings
         self._failures = 0
         self._opened_s: float | None = None
         self._tried_s: float | None = None
+        self._believed = False
         self.opened = 0
         """How often it has opened."""
 
@@ -87,6 +88,15 @@ class Breaker:
             self._failures = 0
             self.opened += 1
 
+    def looked_well(self, now_s: float) -> None:
+        """A health check says that the replica is there: one may try at once, as after a restart.
+
+        Believed once: where requests fail all the same, it stays open for its time.
+        """
+        if not self._believed and self.state(now_s) is BreakerState.OPEN:
+            self._opened_s, self._tried_s = now_s - self._settings.breaker_open_s, None
+            self._believed = True
+
     def abandoned(self) -> None:
         """The one that tried ended without saying anything of the replica: another may try."""
         self._tried_s = None
@@ -95,6 +105,7 @@ class Breaker:
         """Closed, with no failure counted: the replica is known to be well, or another process."""
         self._failures = 0
         self._opened_s = self._tried_s = None
+        self._believed = False
 
     def configure(self, settings: HealthSettings) -> None:
         """Take other bounds; what was counted stays."""

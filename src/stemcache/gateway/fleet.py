@@ -139,9 +139,10 @@ class Fleet:
         if was and not ok:
             self._say(Notice(NoticeKind.DOWN, name, detail))
         elif ok and not was:
-            if member.breaker.state(now_s) is not BreakerState.CLOSED:
-                member.breaker.reset()
+            member.breaker.reset()
             self._say(Notice(NoticeKind.UP, name, detail))
+        elif ok:
+            member.breaker.looked_well(now_s)
 
     def learned(
         self,

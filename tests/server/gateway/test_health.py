@@ -161,18 +161,20 @@ def test_one_failed_check_does_not_take_a_replica_down() -> None:
     checking(pages, work)
 
 
-def test_after_a_failure_the_next_check_comes_soon() -> None:
-    """And at the usual interval again once it is known to be down, or well."""
+def test_after_a_failure_the_next_checks_come_soon() -> None:
+    """Each twice as late as the one before, until the usual interval; and so until it is up."""
     pages: dict[str, Any] = {"/health": {}}
 
     async def work(bench: Bench) -> None:
         pages["/health"] = 500
+        for _ in range(7):
+            await bench.round()
+        pages["/health"] = {}
         for _ in range(2):
             await bench.round()
-        usual, soon, down = bench.sleeps.asked_s
-        assert 4.5 <= usual <= 5.5
-        assert 0.9 <= soon <= 1.1
-        assert 4.5 <= down <= 5.5
+        wanted = [5.0, 0.25, 0.5, 1.0, 2.0, 4.0, 5.0, 5.0, 0.25, 5.0]
+        for asked_s, wanted_s in zip(bench.sleeps.asked_s, wanted, strict=True):
+            assert 0.9 * wanted_s <= asked_s <= 1.1 * wanted_s
 
     checking(pages, work)
 

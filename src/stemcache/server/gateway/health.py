@@ -44,8 +44,8 @@ _ASK_EVERY = 6
 _JITTER = 0.1
 _STALL_S = 0.5
 """A check that ends so much after its time was not looked at."""
-_SOON_S = 1.0
-"""Until the next check after a failure that does not suffice."""
+_SOON_S = 0.25
+"""Until the next check while it is not well for sure; twice as long after each that fails."""
 _NOT_THERE = frozenset({401, 403, 404, 405, 501})
 """A server that says so is up; it only lacks the page, or wants a key for it."""
 _SAYS_NO = 503
@@ -189,8 +189,9 @@ class Health:
             except Exception:  # checks go on, whatever one page does
                 self._logger.exception("a health check broke off", replica=name)
             rest_s = self._settings.interval_s
-            if watched.up and watched.failures:
-                rest_s = min(rest_s, _SOON_S)
+            if watched.failures or not watched.up:
+                # It may be back in a moment, as after a restart, or not for long.
+                rest_s = min(rest_s, _SOON_S * 2 ** min(max(watched.failures - 1, 0), 16))
             await self._rest(watched, rest_s * self._rng.uniform(1 - _JITTER, 1 + _JITTER))
 
     async def _rest(self, watched: _Watched, rest_s: float) -> None:
