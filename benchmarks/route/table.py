@@ -25,8 +25,9 @@ Column = tuple[str, Callable[[Entry], str]]
 
 
 def tables(report: Entry) -> dict[str, str]:
-    """Every table that there are results for, by name, and what they were taken on."""
-    made = {}
+    """Every table by name, and what each was taken on; those without results say so."""
+    made = dict.fromkeys((*COLUMNS, "overhead", "connections"), "Not measured.\n")
+    made |= {f"{name} machine": text for name, text in made.items()}
     for name, found in report["scenarios"].items():
         if name == "overhead":
             made[name] = _overhead(found)
