@@ -1,0 +1,1 @@
+"""Prompts that are cacheable by construction: layout, marks, pinning, conversations, keep-alive."""
