@@ -37,7 +37,7 @@ from stemcache.lint.rules import (
     whitespace_change,
 )
 from stemcache.lint.text_class import TextClass
-from stemcache.lint.volatile import Family
+from stemcache.text.volatile.detector import Family
 from stemcache.trace.divergence.change import Change
 
 __all__ = ["explain"]

@@ -13,9 +13,9 @@ two texts are equal but for numbers, or every line that is not in both is one of
 import re
 from dataclasses import dataclass
 
-from stemcache.lint.environment_text import environment_lines, pictures
-from stemcache.lint.mask import shape, tokens
-from stemcache.lint.volatile import Family, Token
+from stemcache.text.volatile.detector import Family, Token
+from stemcache.text.volatile.environment_text import environment_lines, pictures
+from stemcache.text.volatile.mask import shape, tokens
 
 __all__ = ["TextClass", "classify", "shape_of"]
 

@@ -7,7 +7,7 @@ with only a path counts where its neighbours are of the same sort, since prose h
 import re
 from re import Match
 
-from stemcache.lint.volatile import Detector, Family
+from stemcache.text.volatile.detector import Detector, Family
 
 __all__ = ["BUDGETS", "environment_lines", "pictures"]
 

@@ -7,7 +7,7 @@ numbers, a word for time has to stand near by on the same line.
 import re
 from re import Match
 
-from stemcache.lint.volatile import Detector, Family
+from stemcache.text.volatile.detector import Detector, Family
 
 __all__ = ["CLOCKS"]
 

@@ -7,7 +7,7 @@ name in front of it (`nonce=`, `session:`). Words, version numbers and plain num
 import re
 from re import Match
 
-from stemcache.lint.volatile import Detector, Family
+from stemcache.text.volatile.detector import Detector, Family
 
 __all__ = ["IDS"]
 

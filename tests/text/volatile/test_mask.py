@@ -2,8 +2,8 @@ from itertools import pairwise
 
 import pytest
 
-from stemcache.lint.mask import shape, tokens
-from stemcache.lint.volatile import Family
+from stemcache.text.volatile.detector import Family
+from stemcache.text.volatile.mask import shape, tokens
 
 
 def _found(text: str) -> list[tuple[str, str]]:

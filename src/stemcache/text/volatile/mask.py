@@ -11,10 +11,10 @@ text, which is bounded by those who call.
 import re
 from functools import cache
 
-from stemcache.lint.clock_text import CLOCKS
-from stemcache.lint.environment_text import BUDGETS
-from stemcache.lint.id_text import IDS
-from stemcache.lint.volatile import Detector, Token
+from stemcache.text.volatile.clock_text import CLOCKS
+from stemcache.text.volatile.detector import Detector, Token
+from stemcache.text.volatile.environment_text import BUDGETS
+from stemcache.text.volatile.id_text import IDS
 
 __all__ = ["shape", "tokens"]
 
