@@ -66,14 +66,17 @@ class Breaker:
 
     def sent(self, now_s: float) -> bool:
         """A request goes there. Whether it is the one that tries: its end has to say so."""
-        if self.state(now_s) is not BreakerState.HALF_OPEN:
+        if self._opened_s is None or self.state(now_s) is not BreakerState.HALF_OPEN:
             return False
         self._tried_s = now_s
         return True
 
     def succeeded(self, now_s: float, *, trial: bool = False) -> None:
         """A request was answered. One sent before it opened says nothing of now."""
-        if trial or self.state(now_s) is BreakerState.CLOSED:
+        del now_s
+        if self._opened_s is None:
+            self._failures = 0
+        elif trial:
             self.reset()
 
     def failed(self, now_s: float, *, trial: bool = False) -> None:

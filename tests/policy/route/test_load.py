@@ -1,11 +1,12 @@
 """One seat's load: what is in flight, what waits, and what the rates learn of it."""
 
+from random import Random
 from typing import Any
 
 import pytest
 
 from stemcache.policy.route.contract import Ask, View
-from stemcache.policy.route.load import Load
+from stemcache.policy.route.load import Load, Sent
 from stemcache.policy.route.predict import tidy
 from stemcache.policy.route.rates import FleetRates
 
@@ -153,6 +154,41 @@ def test_what_a_restarted_replica_held_presses_its_cache_no_more() -> None:
     load.restarted()
 
     assert look(load, now_s=0.0).fresh_tokens == 0.0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_view_that_is_kept_says_what_a_new_one_would(seed: int) -> None:
+    """Whatever happens to the seat between two looks, and however many gateways there are."""
+    rng = Random(seed)
+    load, twin = Load(), Load()
+    kept = load.view("a", cached_tokens=7, slow_tokens=3, now_s=0.0, weight=2.0)
+    flights: list[tuple[Sent, Sent]] = []
+    now_s = 0.0
+    for _ in range(400):
+        now_s += rng.choice((0.0, 0.001, 0.03, 2.0))
+        what = rng.randrange(5)
+        if what == 0:
+            tokens, streams = rng.randrange(5_000), rng.random() < 0.5
+            one, other = (
+                each.sent(5_000, tokens, now_s=now_s, streams=streams) for each in (load, twin)
+            )
+            flights.append((one, other))
+        elif what == 1 and flights:
+            for each, sent in zip((load, twin), rng.choice(flights), strict=True):
+                each.first(sent, now_s=now_s)
+        elif what == 2 and flights:
+            ended = flights.pop(rng.randrange(len(flights)))
+            computed = rng.choice((None, 40))
+            for each, sent in zip((load, twin), ended, strict=True):
+                each.done(
+                    sent, now_s=now_s, streamed=True, computed_tokens=computed, output_tokens=5
+                )
+        elif what == 3 and rng.random() < 0.1:
+            load.restarted()
+            twin.restarted()
+        load.look(kept, now_s=now_s)
+        given = {"cached_tokens": 7, "slow_tokens": 3, "weight": 2.0}
+        assert kept == twin.view("a", now_s=now_s, **given)  # type: ignore[arg-type]
 
 
 def test_a_look_vouches_for_its_figures() -> None:

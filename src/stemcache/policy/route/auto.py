@@ -19,9 +19,10 @@ a copy, so a queue can still send it to the second.
 """
 
 from collections.abc import Sequence
+from math import inf
 from random import Random
 
-from stemcache.policy.route.contract import Ask, Choice, Reads, Reason, View
+from stemcache.policy.route.contract import Ask, Choice, Rates, Reads, Reason, View
 from stemcache.policy.route.heat import Heat
 from stemcache.policy.route.predict import answer, computed_tokens, tidy
 from stemcache.policy.route.rendezvous import Rendezvous
@@ -61,6 +62,7 @@ class Auto:
     def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Random) -> Choice:
         """The seat of least cost; the runner-up is the next."""
         ask, views = tidy(ask, views)
+        computed = [computed_tokens(ask, view) for view in views]
         part = self._heat.asked(
             ask.anchor,
             head=ask.head,
@@ -70,51 +72,64 @@ class Auto:
         )
         if len(views) == 1:
             return answer(ask, views, 0, Reason.ONLY, runner_up=None)
-        computed = [computed_tokens(ask, view) for view in views]
-        costs = self._costs(ask, views, computed, part)
-        chance = rng.random
-        order = [(cost, chance(), seat) for seat, cost in enumerate(costs)]
-        first = min(order)
-        order.remove(first)
-        seat, next_best = first[2], min(order)[2]
-        reason = self._reason(ask, computed, seat)
-        return answer(ask, views, seat, reason, runner_up=next_best)
+        least = min(computed)
+        ttfts, costs = self._costs(ask, views, computed, least, part)
+        seat, other = _best_two(costs, rng)
+        reason = self._reason(ask, computed[seat], least)
+        return Choice(seat, reason, other, ttfts[seat], ttfts[other])
 
     def _costs(
-        self, ask: Ask, views: Sequence[View], computed: Sequence[float], part: float
-    ) -> list[float]:
-        least = min(computed)
+        self, ask: Ask, views: Sequence[View], computed: Sequence[float], least: float, part: float
+    ) -> tuple[list[float], list[float]]:
+        """For each seat its time to first token, as `ttft_s` has it, and its cost."""
         by_hash = self._rendezvous is not None
         presses = [0.0] * len(views) if by_hash else _presses(views)
-        costs = []
+        ttfts, costs = [], []
+        known: Rates | None = None
+        base = per_token = busy = queue = 0.0
         for view, tokens, press in zip(views, computed, presses, strict=True):
             rates = view.rates
-            per_token = rates.prefill_s
-            queue = per_token if rates.queue_s is None else rates.queue_s
+            if rates is not known:  # those of most seats are the fleet's
+                known = rates
+                base, per_token, busy = rates.base_s, rates.prefill_s, rates.busy_s
+                queue = per_token if rates.queue_s is None else rates.queue_s
+            ttft = base + queue * view.waiting_tokens + per_token * tokens + busy * view.in_flight
+            ttfts.append(ttft)
             again = tokens - least
-            cost = (  # as `ttft_s`, without looking at the slow tier again
-                rates.base_s
-                + queue * view.waiting_tokens
-                + per_token * tokens
-                + rates.busy_s * view.in_flight
-            ) - per_token * again
-            cost += per_token * again * part * (1.0 + _COPY)
+            cost = ttft
+            if again:
+                cost -= per_token * again
+                cost += per_token * again * part * (1.0 + _COPY)
             if not by_hash:
                 cost += per_token * (again * part + least) * press
-            cost += _TURN * view.recent_s / view.weight
-            costs.append(cost)
+            costs.append(cost + _TURN * view.recent_s / view.weight)
         if self._rendezvous is not None:
             prefill = sum(view.rates.prefill_s for view in views) / len(views)
             for place, seat in enumerate(self._rendezvous.order(ask.anchor, views)):
                 costs[seat] += prefill * least * _PLACE * min(place, _MOST_PLACES)
-        return costs
+        return ttfts, costs
 
-    def _reason(self, ask: Ask, computed: Sequence[float], seat: int) -> Reason:
-        prompt, least = max(1.0, ask.prompt_tokens), min(computed)
+    def _reason(self, ask: Ask, computed: float, least: float) -> Reason:
+        prompt = max(1.0, ask.prompt_tokens)
         useful = max(1.0, _USEFUL * prompt)
         if prompt - least < useful:
             return Reason.COLD if self._rendezvous is None else Reason.HASHED
-        return Reason.CACHED if computed[seat] - least <= useful else Reason.REPLICATED
+        return Reason.CACHED if computed - least <= useful else Reason.REPLICATED
+
+
+def _best_two(costs: Sequence[float], rng: Random) -> tuple[int, int]:
+    """The seat of least cost and the next; chance decides among equals. Two seats at least."""
+    chance = rng.random
+    best = second = -1
+    low, next_low = (inf, inf), (inf, inf)
+    for seat, cost in enumerate(costs):
+        drawn = cost, chance()
+        if drawn < low:
+            second, next_low = best, low
+            best, low = seat, drawn
+        elif drawn < next_low:
+            second, next_low = seat, drawn
+    return best, second
 
 
 def _presses(views: Sequence[View]) -> list[float]:

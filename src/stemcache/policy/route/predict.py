@@ -45,7 +45,8 @@ def tidy(ask: Ask, views: Sequence[View]) -> tuple[Ask, Sequence[View]]:
     What gives policies the right to calculate. About 1 µs a view that is not known to be tidy;
     copies only what is not.
     """
-    if not _is_tidy_number(ask.prompt_tokens):
+    tokens = ask.prompt_tokens
+    if type(tokens) is not int or not 0 <= tokens <= MOST:
         ask = replace(ask, prompt_tokens=int(positive(ask.prompt_tokens)))
     for view in views:
         if not (view.tidy or _is_tidy(view)):
@@ -89,16 +90,12 @@ def answer(
     """The choice, with what it predicts. With one view the reason is that there is no other."""
     only = len(views) == 1
     return Choice(
-        seat=seat,
-        reason=Reason.ONLY if only else reason,
-        runner_up=None if only else runner_up,
-        ttft_s=ttft_s(ask, views[seat]),
-        runner_up_ttft_s=None if only or runner_up is None else ttft_s(ask, views[runner_up]),
+        seat,
+        Reason.ONLY if only else reason,
+        None if only else runner_up,
+        ttft_s(ask, views[seat]),
+        None if only or runner_up is None else ttft_s(ask, views[runner_up]),
     )
-
-
-def _is_tidy_number(number: object) -> bool:
-    return isinstance(number, int | float) and 0.0 <= number <= MOST
 
 
 def _is_tidy(view: View) -> bool:

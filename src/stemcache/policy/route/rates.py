@@ -190,7 +190,6 @@ class SeatRates:
 
     __slots__ = (
         "_decode_s",
-        "_factor",
         "_fleet",
         "_now_s",
         "_rates",
@@ -198,22 +197,19 @@ class SeatRates:
         "_squares",
         "_sum",
         "_weight",
+        "factor",
     )
 
     def __init__(self, fleet: FleetRates) -> None:
         self._fleet = fleet
         self._weight = self._sum = self._squares = 0.0
         """Of logarithms of TTFT / expected."""
-        self._factor = 1.0
+        self.factor = 1.0
+        """How much slower than the fleet it is, as far as that is beyond doubt."""
         self._decode_s = 0.0
         self._now_s: float | None = None
         self._solution: list[float] | None = None
         self._rates = ASSUMED
-
-    @property
-    def factor(self) -> float:
-        """How much slower than the fleet it is, as far as that is beyond doubt."""
-        return self._factor
 
     @property
     def decode_s(self) -> float:
@@ -222,7 +218,7 @@ class SeatRates:
 
     def rates(self, *, now_s: float) -> Rates:
         """As known now."""
-        if self._factor == 1.0:
+        if self.factor == 1.0:
             return self._fleet.ready or self._fleet.rates()
         if self._now_s is not None and now_s - self._now_s > _STALE_S:
             self._fade(now_s)
@@ -230,7 +226,7 @@ class SeatRates:
         solution = self._fleet.coefficients()
         if solution is not self._solution:
             self._solution = solution
-            self._rates = _rates(solution, self._factor)
+            self._rates = _rates(solution, self.factor)
         return self._rates
 
     def observe(
@@ -253,7 +249,7 @@ class SeatRates:
             self._fade(now_s)
             ratio = log(ttft_s / expected)
             ratio = min(max(ratio, -_MOST_FACTOR), _MOST_FACTOR)
-            known = log(self._factor) if self._factor != 1.0 else 0.0
+            known = log(self.factor) if self.factor != 1.0 else 0.0
             fleet.drift += (ratio - known - fleet.drift) / min(fleet.requests, _SEAT_REQUESTS)
             ratio -= fleet.drift
             kept = 1.0 - 1.0 / _SEAT_REQUESTS
@@ -261,7 +257,7 @@ class SeatRates:
             self._sum = self._sum * kept + ratio
             self._squares = self._squares * kept + ratio * ratio
             self._judge()
-        fleet.observe(ttft_s / self._factor, expected, features)
+        fleet.observe(ttft_s / self.factor, expected, features)
 
     def observe_decode(self, seconds: float, *, output_tokens: int) -> None:
         """So long from the first token of a stream to its last."""
@@ -296,8 +292,8 @@ class SeatRates:
         factor = 1.0
         if beyond:  # for most seats there is nothing beyond doubt
             factor = exp(beyond if mean > 0.0 else -beyond)
-        if factor != self._factor:
-            self._factor = factor
+        if factor != self.factor:
+            self.factor = factor
             self._solution = None
 
 
