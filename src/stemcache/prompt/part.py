@@ -7,7 +7,15 @@ ToolResult                   from tools, by the id of their call
 Native                       a block of one API, passed on byte for byte
 ```
 Bytes that a model or a server chose (ids, arguments, seals of thoughts) are never made anew: to
-render a part twice gives the same bytes.
+render a part twice gives the same bytes. What an API wrote *beside* a text or a call that the part
+has no field for (`thoughtSignature`, `citations`, `caller`, an item's `id` and `phase`) goes back
+to that API and is left out for others:
+
+| API | the members of `beside` stand in |
+|---|---|
+| Messages, Converse, Gemini | the content block, or Gemini's part, that the text or call is in |
+| Responses | the item: `function_call`, or the `message` around the text |
+| Chat | the tool call; for a text, the message |
 """
 
 from dataclasses import dataclass
@@ -22,6 +30,8 @@ class Text:
     """Plain text."""
 
     text: str
+    beside: "Native | None" = None
+    """What its API wrote beside it, as a JSON object of members."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +63,8 @@ class ToolCall:
     name: str
     arguments: str
     """JSON text. Where an API has an object instead, its members in the order sent."""
+    beside: "Native | None" = None
+    """What its API wrote beside it, as a JSON object of members."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
