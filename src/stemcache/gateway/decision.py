@@ -1,8 +1,9 @@
 """Where a request goes, and how a client is told of it."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+import msgspec
 
 from stemcache.gateway.replica import ReplicaSpec
 from stemcache.policy.route.contract import Choice
@@ -19,12 +20,8 @@ class Source(StrEnum):
     """There is no prediction: no prompt that could be read, or a policy that looks at none."""
 
 
-@dataclass(slots=True)
-class Decision:
-    """One choice of the router's. Do not mutate.
-
-    Not frozen only because one is made for each request, and that takes three times as long.
-    """
+class Decision(msgspec.Struct, frozen=True):
+    """One choice of the router's."""
 
     seat: int
     """Number of the seat; stays with it as long as the replica is known."""

@@ -1,7 +1,8 @@
 """One request's body, as far as routing needs it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from stemcache.gateway.keys import Keys
 from stemcache.wire.api import Api
@@ -9,12 +10,8 @@ from stemcache.wire.api import Api
 __all__ = ["Prompt"]
 
 
-@dataclass(slots=True)
-class Prompt:
-    """What the gateway knows of a request before it is sent. Do not mutate.
-
-    Not frozen only because one is made for each request, and that takes three times as long.
-    """
+class Prompt(msgspec.Struct):
+    """What the gateway knows of a request before it is sent. Not to be changed by who gets it."""
 
     api: Api | None
     """None: not a request with a prompt (an embedding, a file …); routed by load alone."""
@@ -29,7 +26,7 @@ class Prompt:
     text_bytes: int
     """Bytes of the prompt, for an estimate of its tokens; of the whole body where the policy reads
     no prompts."""
-    tokens: Mapping[int, Keys] = field(default_factory=dict)
+    tokens: Mapping[int, Keys] = {}
     """By block size: keys over token ids; empty without a tokenizer."""
     prompt_tokens: int | None = None
     """Exact where there is a tokenizer."""

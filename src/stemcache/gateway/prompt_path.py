@@ -2,7 +2,7 @@
 
 from stemcache.wire.api import Api
 
-__all__ = ["api_of_path"]
+__all__ = ["USUAL_PATHS", "api_of_path"]
 
 _APIS = {
     "/chat/completions": Api.CHAT,
@@ -11,11 +11,11 @@ _APIS = {
     "/messages": Api.MESSAGES,
 }
 
-
-_USUAL: dict[bytes | str, Api] = {
+USUAL_PATHS: dict[bytes | str, Api] = {
     **{f"/v1{path}": api for path, api in _APIS.items()},
     **{f"/v1{path}".encode(): api for path, api in _APIS.items()},
 }
+"""As nearly all requests have them: there is nothing else to look at in such a path."""
 
 
 def api_of_path(path: bytes | str) -> Api | None:
@@ -23,7 +23,7 @@ def api_of_path(path: bytes | str) -> Api | None:
 
     Counting tokens, listing, cancelling and embedding are among those.
     """
-    usual = _USUAL.get(path)
+    usual = USUAL_PATHS.get(path)
     if usual is not None:
         return usual
     text = path.decode("latin-1") if isinstance(path, bytes) else path

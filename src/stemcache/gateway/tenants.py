@@ -59,7 +59,7 @@ class Tenants:
 
     def __init__(self, settings: GatewaySettings) -> None:
         self._secret = settings.salt_secret
-        self._trusts = settings.trust_client_salt
+        self._everybody = Admission(None, None, drop_client_salt=not settings.trust_client_salt)
         self._keys: dict[bytes, ApiKey] = {_digest(one.key): one for one in settings.api_keys}
         self._salts = {one.tenant: _salt(self._secret, one.tenant) for one in settings.api_keys}
 
@@ -67,12 +67,12 @@ class Tenants:
         return f"Tenants({len(self._keys)} keys)"
 
     def admit(self, headers: Sequence[tuple[bytes, bytes]]) -> Admission | Refused:
-        """Look the key up. About 2 microseconds.
+        """Look the key up. About 2 microseconds; nothing where there are no keys.
 
         Time tells nothing of a key: what is looked up is a digest, and it is compared whole.
         """
         if not self._keys:
-            return Admission(None, None, drop_client_salt=not self._trusts)
+            return self._everybody
         sent = [key for name, value in headers if (key := _key_of(name, value)) is not None]
         if not sent:
             return Refused(

@@ -1,12 +1,11 @@
 """What an answer says about the tokens of its request."""
 
-from dataclasses import dataclass
+import msgspec
 
 __all__ = ["AnswerUsage"]
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerUsage:
+class AnswerUsage(msgspec.Struct, frozen=True, gc=False):
     """Counts of one answer. None is unknown, never zero."""
 
     prompt_tokens: int | None = None

@@ -62,7 +62,7 @@ class Reader(Protocol):
 
     def read(
         self,
-        path: str,
+        path: bytes | str,
         headers: Sequence[tuple[bytes, bytes]],
         body: bytes,
         *,
@@ -100,8 +100,7 @@ class Gateway:
         log: Log,
         rng: Random,
     ) -> None:
-        self.settings = settings
-        self.tenants = Tenants(settings)
+        self.configure(settings)
         self.router = router
         self.reader = reader
         self.pool = pool
@@ -127,11 +126,10 @@ class Gateway:
         """Take other settings, for requests from now on. The router has to be told apart."""
         self.settings = settings
         self.tenants = Tenants(settings)
-
-    @property
-    def aside_bytes(self) -> int:
+        self.has_keys = bool(settings.api_keys)
+        """Whether clients need a key of the gateway's."""
+        self.aside_bytes = _ASIDE_BYTES if settings.tokenizer is None else _ASIDE_TOKENS_BYTES
         """Bodies above this are read in a thread, so that other requests go on meanwhile."""
-        return _ASIDE_BYTES if self.settings.tokenizer is None else _ASIDE_TOKENS_BYTES
 
     @property
     def readers(self) -> ThreadPoolExecutor:
@@ -145,11 +143,6 @@ class Gateway:
         self.pool.close()
         if self._readers is not None:
             self._readers.shutdown(wait=False, cancel_futures=True)
-
-    @property
-    def has_keys(self) -> bool:
-        """Whether clients need a key of the gateway's."""
-        return bool(self.settings.api_keys)
 
     def is_alone_with(self, name: str, now_s: float) -> bool:
         """Whether replicas are not to blame for a connection that was not made in time.

@@ -7,13 +7,14 @@ local page? ──no──► relayed at all? ──► admitted? ──► prom
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from http import HTTPStatus
+
+import msgspec
 
 from stemcache.gateway.edits import BodyEdit, client_salt, edit_body
 from stemcache.gateway.prompt import Prompt
 from stemcache.gateway.prompt_members import members
-from stemcache.gateway.prompt_path import api_of_path
+from stemcache.gateway.prompt_path import USUAL_PATHS, api_of_path
 from stemcache.gateway.tenants import Admission, Refused
 from stemcache.server.gateway.gateway import Gateway, Page, Reader
 from stemcache.server.gateway.paths import is_relayed
@@ -36,9 +37,8 @@ _NO_PROMPT = Prompt(
 )
 
 
-@dataclass(slots=True)
-class Intake:
-    """A request that may be sent. Do not change; not frozen as one is made for each request."""
+class Intake(msgspec.Struct, frozen=True):
+    """A request that may be sent."""
 
     prompt: Prompt
     body: bytes
@@ -47,11 +47,10 @@ class Intake:
     """Whether usage was asked for by the gateway, and is not the client's to see."""
 
 
-@dataclass(slots=True)
-class Unread:
-    """A request whose prompt is to be read. Has its own reference to the body. Do not change."""
+class Unread(msgspec.Struct, frozen=True):
+    """A request whose prompt is to be read. Has its own reference to the body."""
 
-    path: str
+    path: bytes | str
     headers: Sequence[tuple[bytes, bytes]]
     body: bytes
     admission: Admission
@@ -62,44 +61,47 @@ class Unread:
     def read(self) -> Intake:
         """Read, and edit the body. From any thread; for what it costs see `PromptReader`."""
         body, admission = self.body, self.admission
+        tenant = admission.tenant
+        fields = salt = None
         # However it is spelled, the name of a salt has one of the two; most need no second look.
-        salted = b"_salt" in body or (b"\\" in body and b"\\u" in body)
-        fields = members(body) if salted else None
-        own = None if fields is None else client_salt(body, fields=fields)
-        salt = admission.effective_salt(own)
+        if b"_salt" in body or (b"\\" in body and b"\\u" in body):
+            fields = members(body)
+        if tenant is not None or fields is not None:
+            own = None if fields is None else client_salt(body, fields=fields)
+            salt = admission.effective_salt(own)
+        read, path, headers = self.reader.read, self.path, self.headers
         try:
-            prompt = self._prompt(salt)
+            prompt = read(path, headers, body, tenant=tenant, salt=salt)
         except (KeyError, RuntimeError):
-            prompt = self._prompt(salt)  # replicas came or went as a thread looked them up
+            # Replicas came or went as a thread looked them up.
+            prompt = read(path, headers, body, tenant=tenant, salt=salt)
         asks = self.asks and prompt.stream and not prompt.wants_usage and prompt.api in _ASKED
-        if asks or fields is not None or admission.tenant is not None:
+        if asks or fields is not None or tenant is not None:
             edit = BodyEdit(
-                salt=salt if admission.tenant is not None and prompt.api is not None else None,
+                salt=salt if tenant is not None and prompt.api is not None else None,
                 drop_salt=admission.drop_client_salt and fields is not None,
                 ask_usage=asks,
             )
             body = edit_body(body, edit, fields=fields)
         return Intake(prompt, body, asks)
 
-    def _prompt(self, salt: str | None) -> Prompt:
-        return self.reader.read(
-            self.path, self.headers, self.body, tenant=self.admission.tenant, salt=salt
-        )
-
 
 def take(request: Request, gateway: Gateway) -> Intake | Unread | Refusal | Page:
     """Decide what to do with it. Costs what reading the prompt costs; Unread where that is much."""
-    path = request.target.decode("latin-1")
-    page = gateway.pages.answer(request.method.decode("ascii"), path, request.headers, request.body)
-    if page is not None:
-        return page
-    if not is_relayed(request.target, tenants=gateway.has_keys):
-        return Refusal(
-            status=HTTPStatus.NOT_FOUND,
-            message="this path is not relayed; ask for one of the API, or a replica itself",
-            code="path_not_relayed",
-        )
-    limits = gateway.settings.limits
+    target, headers = request.target, request.headers
+    if target not in USUAL_PATHS:
+        path = target.decode("latin-1")
+        page = gateway.pages.answer(request.method.decode("ascii"), path, headers, request.body)
+        if page is not None:
+            return page
+        if not is_relayed(target, tenants=gateway.has_keys):
+            return Refusal(
+                status=HTTPStatus.NOT_FOUND,
+                message="this path is not relayed; ask for one of the API, or a replica itself",
+                code="path_not_relayed",
+            )
+    settings = gateway.settings
+    limits = settings.limits
     if gateway.in_flight >= limits.in_flight:
         return Refusal(
             status=HTTPStatus.SERVICE_UNAVAILABLE,
@@ -107,7 +109,7 @@ def take(request: Request, gateway: Gateway) -> Intake | Unread | Refusal | Page
             code="too_many_requests",
             retry_after_s=1,
         )
-    admission = gateway.tenants.admit(request.headers)
+    admission = gateway.tenants.admit(headers)
     if isinstance(admission, Refused):
         return Refusal(
             status=HTTPStatus.UNAUTHORIZED, message=admission.message, code="invalid_api_key"
@@ -121,27 +123,24 @@ def take(request: Request, gateway: Gateway) -> Intake | Unread | Refusal | Page
             message="the body has a Content-Encoding; send it as plain JSON",
             code="unsupported_content_encoding",
         )
-    if admission.tenant is not None and not _can_be_salted(path, request):
+    if admission.tenant is not None and not _can_be_salted(request):
         return Refusal(
             status=HTTPStatus.BAD_REQUEST,
             message="the body is no JSON object in UTF-8 (NaN, a byte order mark and deep nesting "
             "are none either), so the tenant's cache cannot be kept apart; send one",
             code="unreadable_body",
         )
-    unread = Unread(
-        path, request.headers, body, admission, gateway.reader, gateway.settings.ask_usage
-    )
+    unread = Unread(target, headers, body, admission, gateway.reader, settings.ask_usage)
     return unread if len(body) > gateway.aside_bytes else unread.read()
 
 
-def _can_be_salted(path: str, request: Request) -> bool:
+def _can_be_salted(request: Request) -> bool:
     """Whether the body is such that a replica can read no other `cache_salt` in it than ours.
 
     Replicas read more than JSON has. What carries files holds no prompt, and no salt.
     """
-    if api_of_path(path) is None and request.fields.get(b"content-type", b"").lower().startswith(
-        b"multipart/"
-    ):
+    kind = request.fields.get(b"content-type", b"").lower()
+    if api_of_path(request.target) is None and kind.startswith(b"multipart/"):
         return True
     return members(request.body) is not None
 

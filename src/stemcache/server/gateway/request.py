@@ -1,15 +1,15 @@
 """One client's request, read whole."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from stemcache.server.gateway.refusals import Refusal
 
 __all__ = ["Request"]
 
 
-@dataclass(slots=True)
-class Request:
+class Request(msgspec.Struct):
     """Made when the head is complete; `body` is filled in at the end of the request."""
 
     method: bytes
