@@ -44,7 +44,7 @@ def fed(*messages: bytes) -> Holdings:
 
 def belief(mirror: Mirror, prompt: Prompt, seat: int = 0) -> tuple[int, Source]:
     """Cached tokens and what that rests on."""
-    found = mirror.beliefs(prompt, [seat], mirror.prompt_tokens(prompt))[seat]
+    found = mirror.beliefs(prompt, [seat], mirror.prompt_tokens(prompt))[0]
     mirror.check()
     return found.cached, found.source
 

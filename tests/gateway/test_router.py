@@ -1,5 +1,6 @@
 """Choosing a seat and learning from its answer, through the real mirror and policies."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -277,6 +278,44 @@ def test_models_decide_who_can_be_asked() -> None:
     assert bench.router.choose(text_prompt(LONG, model="llama"), now_s=0.0) is None
     assert bench.router.adapter_of("qwen-sql") == "qwen-sql"
     assert bench.router.adapter_of("qwen") is None
+
+
+def test_who_can_be_asked_follows_every_change_of_a_replica() -> None:
+    """What is remembered of it is forgotten with the change, and bounded whatever clients name."""
+    bench = Bench(*specs("a", "b"))
+
+    def able() -> set[str]:
+        left_out = bench.router.explain(text_prompt(LONG, model="m"), now_s=bench.now_s)["left_out"]
+        return {"a", "b"} - set(left_out)
+
+    assert able() == {"a", "b"}
+    bench.router.drain("a", on=True)
+    assert able() == {"b"}
+    bench.router.drain("a", on=False)
+    bench.router.checked("b", ok=False, detail="gone", now_s=0.0)
+    assert able() == {"a"}
+    bench.router.checked("b", ok=True, detail="back", now_s=0.0)
+    bench.router.learned("a", now_s=0.0, models=["n"])
+    assert able() == {"b"}
+    bench.router.learned("a", now_s=0.0, models=["m", "n"])
+    assert able() == {"a", "b"}
+    for number in range(300):
+        bench.router.choose(text_prompt(LONG, model=f"m{number}"), now_s=0.0)
+    assert len(bench.router._able) <= 64
+    bench.router.configure(bench.settings, specs("b"))
+    assert bench.router.choose(text_prompt(LONG, model="m"), now_s=0.0).name == "b"  # type: ignore[union-attr]
+
+
+def test_a_policy_that_reads_nothing_does_not_see_what_the_one_before_it_found() -> None:
+    """After a reload: tokens that nobody looks for are not counted as cached."""
+    bench = Bench(*specs("a", "b"))
+    bench.ask(text_prompt(LONG), cached=0)
+    assert bench.send(text_prompt(LONG)).decision.predicted_cached > 400
+    bench.router.configure(replace(bench.settings, policy="round-robin"), specs("a", "b"))
+    bench.send(text_prompt(LONG))
+    seats = [member.seats[0] for member in bench.router.members]
+    assert [seat.view.cached_tokens for seat in seats] == [0, 0]
+    assert [seat.view.held_tokens for seat in seats] == [0, 0]
 
 
 def test_a_full_replica_is_left_out() -> None:

@@ -47,6 +47,11 @@ class Breaker:
         self.opened = 0
         """How often it has opened."""
 
+    @property
+    def closed(self) -> bool:
+        """Whether it keeps nothing away, whatever the time."""
+        return self._opened_s is None
+
     def state(self, now_s: float) -> BreakerState:
         """As of now. Pure."""
         if self._opened_s is None:

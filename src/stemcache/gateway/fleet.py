@@ -9,11 +9,11 @@ configure ─► join ─► up ⇄ down (checks) · serving ⇄ draining · bre
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from stemcache.gateway.breaker import Breaker, BreakerState
+from stemcache.gateway.breaker import Breaker
 from stemcache.gateway.gossip import Batch
 from stemcache.gateway.gossip import Load as ToldLoad
 from stemcache.gateway.holdings import Holdings
-from stemcache.gateway.member import Member, OtherLoad, Seat
+from stemcache.gateway.member import Able, Member, OtherLoad, Seat
 from stemcache.gateway.mirror import Mirror
 from stemcache.gateway.notice import Listener, Notice, NoticeKind
 from stemcache.gateway.replica import Engine, ReplicaSpec
@@ -25,6 +25,7 @@ from stemcache.policy.route.rates import FleetRates
 __all__ = ["Fleet"]
 
 _MOST_GATEWAYS = 64
+_MOST_MODELS = 64  # asked for, whose seats are remembered
 
 
 class Fleet:
@@ -37,6 +38,10 @@ class Fleet:
         self._members: dict[str, Member] = {}
         self._seats: dict[int, tuple[Member, Seat]] = {}
         self._by_name: dict[str, Seat] = {}
+        self._able: dict[str | None, Able] = {}
+        """By the model that is asked for, until a replica's state changes; breakers apart."""
+        self._breaking = False
+        """Whether a breaker may be open."""
         self._told_s = float("-inf")
         """When another gateway last told its load."""
         self._next_seat = 0
@@ -61,6 +66,7 @@ class Fleet:
         others are forgotten once their last flight has ended.
         """
         self._settings = settings
+        self._able.clear()
         wanted = {spec.name: spec for spec in replicas}
         for name, member in list(self._members.items()):
             spec = wanted.get(name)
@@ -86,6 +92,8 @@ class Fleet:
         What is no longer claimed is asked for again by the next check.
         """
         before, member.spec = member.spec, spec
+        for seat in member.seats:
+            seat.view = seat.load.blank(seat.name, weight=spec.weight)
         if spec.engine is not Engine.AUTO:
             member.engine = spec.engine
         if spec.models != before.models:
@@ -98,11 +106,13 @@ class Fleet:
         seats = []
         for rank in range(spec.ranks):
             named = spec.name if spec.ranks == 1 else f"{spec.name}#{rank}"
+            load = Load(self._rates)
             seat = Seat(
                 self._next_seat,
                 named,
                 None if spec.ranks == 1 else rank,
-                Load(self._rates),
+                load,
+                load.blank(named, weight=spec.weight),
             )
             self._next_seat += 1
             seats.append(seat)
@@ -122,6 +132,7 @@ class Fleet:
         self._say(Notice(NoticeKind.JOINED, spec.name, spec.url))
 
     def _forget(self, member: Member) -> None:
+        self._able.clear()
         del self._members[member.spec.name]
         for seat in member.seats:
             del self._seats[seat.number]
@@ -136,6 +147,8 @@ class Fleet:
             return
         was = member.up
         member.up, member.detail = ok, detail
+        if was is not ok:
+            self._able.clear()
         if was and not ok:
             self._say(Notice(NoticeKind.DOWN, name, detail))
         elif ok and not was:
@@ -164,6 +177,7 @@ class Fleet:
             member.engine = engine
         if models is not None and not member.spec.models:
             member.models = frozenset(models)
+            self._able.clear()
         if adapters is not None:
             member.adapters = frozenset(adapters)
         self._told(member, kv_tokens=member.spec.kv_tokens or kv_tokens, block_tokens=block_tokens)
@@ -190,6 +204,7 @@ class Fleet:
             return False
         if member.draining is not on:
             member.draining = on
+            self._able.clear()
             self._say(Notice(NoticeKind.DRAINING if on else NoticeKind.SERVING, name))
         return True
 
@@ -232,20 +247,44 @@ class Fleet:
             ],
         }
 
-    def _eligible(
-        self, model: str | None, now_s: float, exclude: frozenset[int]
-    ) -> list[tuple[Member, Seat]]:
+    def _eligible(self, model: str | None, now_s: float, exclude: frozenset[int]) -> Able:
+        """Who can take a request. A look-up, unless a breaker is open or something is bounded."""
+        plain = not (exclude or self._settings.limits.per_replica)
+        if plain and not self._breaking:
+            able = self._able.get(model)
+            if able is not None:
+                return able
+        able = Able.of(
+            [
+                (member, seat)
+                for member in self._taking(model, now_s)
+                for seat in member.seats
+                if seat.number not in exclude
+            ]
+        )
+        self._breaking = not all(member.breaker.closed for member in self._members.values())
+        if plain and not self._breaking:
+            if len(self._able) >= _MOST_MODELS:
+                self._able.clear()  # names come from clients
+            self._able[model] = able
+        return able
+
+    def _taking(self, model: str | None, now_s: float) -> list[Member]:
         most = self._settings.limits.per_replica
         members = self._members.values()
         able = [member for member in members if member.takes(model, now_s, most)]
         if not able and model is not None and not self._serves(model):
             # Nobody has it: the refusal is a replica's to word.
             able = [member for member in members if member.takes(None, now_s, most)]
-        if not exclude:
-            return [(member, seat) for member in able for seat in member.seats]
-        return [
-            (member, seat) for member in able for seat in member.seats if seat.number not in exclude
-        ]
+        return able
+
+    def _blame(self, member: Member, kind: str, now_s: float, *, trial: bool) -> None:
+        """A request failed, and the replica is to blame."""
+        before = member.breaker.opened
+        member.breaker.failed(now_s, trial=trial)
+        if member.breaker.opened > before:
+            self._breaking = True
+            self._say(Notice(NoticeKind.BREAKER_OPEN, member.spec.name, kind))
 
     def _serves(self, model: str) -> bool:
         return any(not member.models or model in member.models for member in self._members.values())

@@ -1,14 +1,17 @@
 """One replica at run time, and its seats."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from stemcache.gateway.breaker import Breaker
 from stemcache.gateway.replica import Engine, ReplicaSpec
 from stemcache.gateway.self_check import SelfCheck
+from stemcache.policy.route.contract import View
 from stemcache.policy.route.load import Load
 
-__all__ = ["Member", "OtherLoad", "Seat"]
+__all__ = ["Able", "Member", "OtherLoad", "Seat"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,8 @@ class Seat:
     name: str
     rank: int | None
     load: Load
+    view: View
+    """Of the load, as of the last look; what policies see. Used again by the next."""
     check: SelfCheck = field(default_factory=SelfCheck)
     reasons: Counter[str] = field(default_factory=Counter)
     """Requests sent, by the reason of the choice."""
@@ -90,3 +95,16 @@ class Member:
         if model is not None and self.models and model not in self.models:
             return "does not serve the model"
         return None
+
+
+class Able(NamedTuple):
+    """Seats that may be chosen, in the order of their replicas."""
+
+    seats: Sequence[tuple[Member, Seat]]
+    numbers: Sequence[int]
+    """Theirs, in the same order."""
+
+    @classmethod
+    def of(cls, seats: Sequence[tuple[Member, Seat]]) -> "Able":
+        """These."""
+        return cls(seats, [seat.number for _, seat in seats])

@@ -10,7 +10,7 @@ Pending prompts live in the guess too, under a bound that shrinks to nothing as 
 Invariant: a seat that has joined is in the guess; one that follows events has holdings as well.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -42,16 +42,30 @@ NOTHING = Belief(0, 0, Source.NONE)
 _NOT_HELD = Belief(0, 0, Source.GUESS)
 
 
-class _Looked(NamedTuple):
+class _Looked:
     """What is found once for all seats of one block size."""
 
-    keys: Keys
-    exact: bool
-    walk: dict[int, int]
-    unit_tokens: float
-    most: int
-    guesses: dict[int, Belief]
-    """By units: many seats hold as much of a prompt as others."""
+    __slots__ = ("_beliefs", "_most", "_unit_tokens", "keys", "walk")
+
+    def __init__(self, keys: Keys, walk: dict[int, int], unit_tokens: float, most: int) -> None:
+        self.keys = keys
+        self.walk = walk
+        self._unit_tokens = unit_tokens
+        self._most = most
+        self._beliefs: dict[int | None, Belief] = {None: _NOT_HELD}
+        """By units: many seats hold as much of a prompt as others."""
+
+    def tokens(self, units: int) -> int:
+        """So many leading units are so many tokens."""
+        return min(self._most, int(units * self._unit_tokens))
+
+    def guess(self, units: int | None) -> Belief:
+        """What so many units of the guess come to."""
+        belief = self._beliefs.get(units)
+        if belief is None:
+            belief = Belief(self.tokens(units or 0), 0, Source.GUESS)
+            self._beliefs[units] = belief
+        return belief
 
 
 @dataclass(slots=True)
@@ -138,61 +152,57 @@ class Mirror:
             return prompt.prompt_tokens
         return self._estimate.tokens(prompt.model, prompt.text_bytes)
 
-    def beliefs(self, prompt: Prompt, seats: Iterable[int], tokens: int) -> dict[int, Belief]:
-        """What each seat holds of a prompt of so many tokens. Pure.
+    def beliefs(self, prompt: Prompt, seats: Sequence[int], tokens: int) -> list[Belief]:
+        """What each seat holds of a prompt of so many tokens, in their order. Pure.
 
         Cost: a walk of the tree for each kind of keys (mostly one), a bisection a seat.
         """
+        if not prompt.tokens:
+            return self._guessed(prompt, seats, tokens)
         looked: dict[int, _Looked | None] = {}  # by block size: mostly one
-        found: dict[int, Belief] = {}
+        found: list[Belief] = []
         places = self._places
         for seat in seats:
             place = places[seat]
-            holdings = place.holdings
-            block = (
-                (holdings is not None and holdings.block_tokens)
-                or place.block_tokens
-                or DEFAULT_BLOCK
-            )
+            block = place.block
             if block in looked:
                 look = looked[block]
             else:
                 look = looked[block] = self._look(prompt, place, tokens)
             if look is None:
-                found[seat] = NOTHING
+                found.append(NOTHING)
                 continue
-            units = look.walk.get(seat)
-            if holdings is None or not look.exact:
-                if units is None:
-                    found[seat] = _NOT_HELD
-                    continue
-                belief = look.guesses.get(units)
-                if belief is None:
-                    cached = min(look.most, int(units * look.unit_tokens))
-                    belief = look.guesses[units] = Belief(cached, 0, Source.GUESS)
-                found[seat] = belief
+            units, holdings = look.walk.get(seat), place.holdings
+            if holdings is None or not look.keys.exact:
+                found.append(look.guess(units))
                 continue
-            guessed = min(look.most, int((units or 0) * look.unit_tokens))
+            guessed = look.tokens(units or 0)
             held = holdings.held(look.keys)
-            fast = min(look.most, int(held.fast_units * look.unit_tokens))
-            anywhere = min(look.most, int(held.any_units * look.unit_tokens))
+            fast, anywhere = look.tokens(held.fast_units), look.tokens(held.any_units)
             cached = max(guessed, fast)
             source = Source.EVENTS if place.complete or fast >= guessed else Source.GUESS
-            found[seat] = Belief(cached, max(0, anywhere - cached), source)
+            found.append(Belief(cached, max(0, anywhere - cached), source))
         return found
+
+    def _guessed(self, prompt: Prompt, seats: Sequence[int], tokens: int) -> list[Belief]:
+        """Of a prompt without token ids, so that events say nothing of it."""
+        keys = prompt.text
+        if keys is None:
+            return [NOTHING] * len(seats)
+        walk = self._guess.held(keys.keys)
+        if not walk:
+            return [_NOT_HELD] * len(seats)
+        guess = _Looked(
+            keys, walk, self._unit_tokens(prompt, keys), _most_cached(tokens, keys)
+        ).guess
+        return [guess(walk.get(seat)) for seat in seats]
 
     def _look(self, prompt: Prompt, place: _Place, tokens: int) -> "_Looked | None":
         keys = _keys_for(prompt, place)
         if keys is None:
             return None
-        return _Looked(
-            keys,
-            keys.exact,
-            self._guess.held(keys.keys),
-            self._unit_tokens(prompt, keys),
-            _most_cached(tokens, keys),
-            {},
-        )
+        walk = self._guess.held(keys.keys)
+        return _Looked(keys, walk, self._unit_tokens(prompt, keys), _most_cached(tokens, keys))
 
     def routed(self, seat: int, prompt: Prompt) -> int:
         """The prompt is on its way: the seat will hold it. How many units are pending by that."""

@@ -210,9 +210,9 @@ class Load:
 
         A new one at each call, of figures from anywhere: whether they make sense is looked at.
         """
-        view = View(name, cached_tokens, slow_tokens, 0, 0, 0.0, 0.0, 0.0, ASSUMED, weight)
+        view = self.blank(name, weight=weight)
+        view.cached_tokens, view.slow_tokens = cached_tokens, slow_tokens
         view.held_tokens, view.capacity_tokens = held_tokens, capacity_tokens
-        self._changed = True
         self.look(view, now_s=now_s, gateways=gateways)
         self._changed = True  # for the view that is kept
         view.tidy = (
@@ -225,11 +225,16 @@ class Load:
         )
         return view
 
+    def blank(self, name: str, *, weight: float) -> View:
+        """A view for `look` to keep up to date, which says nothing before."""
+        self._changed = True
+        return View(name, 0, 0, 0, 0, 0.0, 0.0, 0.0, ASSUMED, weight)
+
     def look(self, view: View, *, now_s: float, gateways: int = 1) -> None:
         """Bring a view up to date in place: what is the seat's own in it. As `view`, but quicker.
 
-        For one view that is kept from call to call, as what has not changed is left as it is. It is
-        tidy as long as what it was given makes sense, which is its owner's to see to.
+        For one view of `blank`'s that is kept from call to call, as what has not changed is left as
+        it is. It is tidy as long as what else is put there makes sense.
         """
         if now_s - self._now_s > _NOTICED_S:
             self._pass(now_s)
@@ -268,6 +273,13 @@ class Load:
         view.tidy = (
             in_flight + ahead + recent_s + fresh_tokens + weight <= MOST and weight > LEAST_WEIGHT
         )
+
+    def add_others(self, view: View, in_flight: int, waiting_tokens: int) -> None:
+        """Add what others say that they have at the seat, until the next look."""
+        self._changed = True
+        view.in_flight += in_flight
+        view.waiting_tokens += waiting_tokens
+        view.tidy = False  # others' figures
 
     def _ahead(self, prefill_s: float, now_s: float) -> float:
         """Tokens still to be computed there; of the one being computed, what should be left."""
