@@ -32,6 +32,12 @@ minimum = 512
 
 [routes."support-bot"]
 ignore = ["STM101"]
+
+[prefixes]
+support = "app.prompts:support"
+
+[lock]
+live = 40
 """
 
 
@@ -62,6 +68,9 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
         baseline=tmp_path / "lint/baseline.json",
         format="bodies",
         map={"request": "/payload/body"},
+        folder=tmp_path,
+        prefixes={"support": "app.prompts:support"},
+        lock={"live": 40},
     )
 
 
@@ -98,7 +107,7 @@ def test_without_a_file_there_are_no_settings(tmp_path: Path) -> None:
     """An empty file says nothing either."""
     assert find_settings(Path("relative/never/there")) == Settings()
     path = write(tmp_path / "stemcache.toml", "")
-    assert read_settings(path) == Settings(source=str(path))
+    assert read_settings(path) == Settings(source=str(path), folder=tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,10 @@ _KEYS = (
     "fail-on-cost",
     "format",
     "ignore",
+    "lock",
     "map",
     "overlap",
+    "prefixes",
     "prices",
     "provider",
     "routes",
@@ -68,6 +70,12 @@ class Settings:
     format: str | None = None
     map: Mapping[str, str] = field(default_factory=dict)
     """Field of a call to JSON pointer."""
+    folder: Path | None = None
+    """Where the file is; what is relative in it is relative to that. None where there is none."""
+    prefixes: Mapping[str, Any] = field(default_factory=dict)
+    """Name of a stable prefix to where it is made. What is in it, and in `lock`, is for
+    `stemcache prefix` to check."""
+    lock: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def overrides(self) -> dict[str, Any]:
@@ -162,6 +170,9 @@ def _settings(loaded: object, path: Path, *, prefix: str) -> Settings:
         baseline=None if baseline is None else path.parent / baseline,
         format=table.text("format"),
         map=table.texts("map"),
+        folder=path.parent,
+        prefixes=table.tables("prefixes"),
+        lock=table.tables("lock"),
     )
 
 
