@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from stemcache.text.volatile.detector import Family, Token
 from stemcache.text.volatile.environment_text import environment_lines, pictures
 from stemcache.text.volatile.mask import shape, tokens
+from stemcache.text.volatile.phrase import finest, phrase
 
 __all__ = ["TextClass", "classify", "shape_of"]
 
@@ -26,8 +27,6 @@ _CUT_CHARS = 64
 """The end of what was cut may be half a token, and is not compared."""
 _STRANGE_LINES = 8
 _NUMBER = re.compile(r"\d+")
-_UNCOUNTED = frozenset({"git status"})
-_VOWELS = ("a", "e", "i", "o", "I", "HTTP")
 _AROUND_CHARS = 256
 _AHEAD_CHARS = 1024
 
@@ -48,11 +47,7 @@ class TextClass:
     @property
     def phrase(self) -> str:
         """The class as a subject: `an ISO time with seconds`, `a UUID`, `git status`."""
-        if self.name in _UNCOUNTED:
-            return self.name
-        article = "an" if self.name.startswith(_VOWELS) else "a"
-        detailed = self.detail and not self.name.startswith("Unix time")
-        return f"{article} {self.name}" + (f" with {self.detail}" if detailed else "")
+        return phrase(self.name, self.detail)
 
 
 def classify(old: str, new: str, *, before: str = "", line: str = "") -> TextClass | None:
@@ -132,7 +127,7 @@ def _masked_alike(old: str, new: str, *, cut: bool) -> TextClass | None:
         other.name,
         shape(one.name, old[one.start : one.end]),
         shape(other.name, text),
-        _detail(other, text),
+        finest(other, text),
     )
 
 
@@ -195,18 +190,3 @@ def _common_head(olds: list[str], news: list[str]) -> str:
     while count < min(len(olds), len(news)) and olds[count] == news[count]:
         count += 1
     return "\n".join(news[:count])
-
-
-def _detail(token: Token, text: str) -> str:
-    if token.family is not Family.CLOCK:
-        return ""
-    if token.name.startswith("Unix time in"):
-        return "fractions of a second"
-    if token.name == "Unix time":
-        return "seconds"
-    if token.name in {"duration", "relative time"}:
-        return ""
-    colons = text.count(":")
-    if colons > 1 and any(mark in text.partition(":")[2] for mark in ".,"):
-        return "fractions of a second"
-    return "seconds" if colons > 1 else "minutes" if colons else ""
