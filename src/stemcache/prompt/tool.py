@@ -19,3 +19,5 @@ class Tool:
     """JSON Schema of its arguments."""
     stability: Stability = Stability.STATIC
     """STATIC, REFERENCE or SESSION: tools stand before everything else."""
+    allow: frozenset[str] = frozenset()
+    """Families of volatile text that are meant to be in it, as in `Segment`."""
