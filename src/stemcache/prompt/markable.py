@@ -1,0 +1,36 @@
+"""Behind which pieces an API lets a mark stand, by the types of its official client.
+
+```
+            tool   system   user's text, image, file   result   call   answer's text   thought
+messages     ●       ●                 ●                 ●       ●          ●             ○
+converse     ●       ●                 ●                 ●       ●          ●             ○
+chat         ○       ●                 ●                 ●       ○          ●             ○
+responses    ○       ●                 ●                 ●       ○          ○             ○
+generate     ○    its end     the end of a message: an object holds whole contents
+```
+Never behind an empty text, nor behind what is passed on byte for byte: a mark would change it.
+"""
+
+from stemcache.prompt.message import Speaker
+from stemcache.prompt.part import Native, Part, Text, Thinking, ToolCall
+from stemcache.wire.api import Api
+from stemcache.wire.section import Section
+
+__all__ = ["is_markable"]
+
+
+def is_markable(
+    api: Api | None, section: Section, part: Part | None, speaker: Speaker, *, ends: bool
+) -> bool:
+    """`part` is None for a tool; `ends`: it ends its message or section. `api` None: any API."""
+    if api is Api.COMPLETIONS:
+        return False
+    if api is Api.GENERATE:
+        return ends and section is not Section.TOOLS
+    if isinstance(part, Thinking | Native) or (isinstance(part, Text) and not part.text):
+        return False
+    if api is Api.CHAT or api is Api.RESPONSES:
+        if part is None or isinstance(part, ToolCall):
+            return False
+        return speaker == "user" or api is Api.CHAT
+    return True
