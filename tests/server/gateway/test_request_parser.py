@@ -24,8 +24,11 @@ class Heard:
     def head_begun(self) -> None:
         self.log.append("head")
 
-    def body_grown(self, request: Request, *, begun: bool) -> None:
-        self.log.append(("begun" if begun else "grown", request.held_bytes))
+    def expected(self) -> None:
+        self.log.append("expected")
+
+    def body_grown(self) -> None:
+        self.log.append("grown")
 
     def complete(self, request: Request) -> None:
         self.log.append("complete" if request.refusal is None else request.refusal.code)
@@ -48,11 +51,13 @@ def parser(**limits: int) -> tuple[RequestParser, Heard, Any]:
 def test_a_request_is_told_step_by_step() -> None:
     """Its bytes count until they are released."""
     it, heard, gateway = parser()
-    it.feed(POST[:-2])
-    assert heard.log == [("begun", 0), ("grown", 1)]
+    it.feed(POST[:-3])
+    it.feed(POST[-3:-2])
+    assert heard.log == ["grown", "grown"]
+    assert gateway.buffered_bytes == 1
     assert [it.begun, it.body_begun, it.in_head] == [True, True, False]
     it.feed(POST[-2:])
-    assert heard.log[2:] == [("grown", 3), "complete"]
+    assert heard.log[2:] == ["complete"]
     (request,) = heard.requests
     assert (request.method, request.target, request.body) == (b"POST", b"/v1/x", b"abc")
     assert request.headers == [(b"Host", b"h"), (b"content-length", b"3")]
@@ -67,7 +72,27 @@ def test_a_head_that_comes_in_parts_is_told_of_once() -> None:
     it, heard, _ = parser()
     for part in (POST[:9], POST[9:20], POST[20:] + POST[:5]):
         it.feed(part)
-    assert heard.log == ["head", ("begun", 0), ("grown", 3), "complete", "head"]
+    assert heard.log == ["head", "complete", "head"]
+
+
+def test_who_waits_for_a_go_ahead_is_told_of_at_once() -> None:
+    """Not at the end of what was read: the body may be there already."""
+    it, heard, _ = parser()
+    it.feed(POST.replace(b"Host", b"expect: 100-Continue\r\nHost"))
+    assert heard.log == ["expected", "complete"]
+    it.feed(POST[:-3].replace(b"Host", b"expect: 100-continue\r\nHost"))
+    assert heard.log[2:] == ["expected", "grown"]
+
+
+def test_what_is_no_part_of_a_body_is_no_progress() -> None:
+    """Else a body could be drawn out by sizes of chunks."""
+    it, heard, _ = parser()
+    it.feed(b"POST /v1/x HTTP/1.1\r\nHost: h\r\ntransfer-encoding: chunked\r\n\r\n")
+    it.feed(b"1;x=")
+    it.feed(b"y\r\n")
+    assert heard.log == ["grown"]
+    it.feed(b"a")
+    assert heard.log == ["grown", "grown"]
 
 
 def test_nothing_depends_on_how_bytes_are_cut() -> None:

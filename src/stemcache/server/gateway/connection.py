@@ -139,9 +139,8 @@ class ClientConnection(asyncio.Protocol):
             self._relay.read(on=True)
 
     def data_received(self, data: bytes) -> None:
-        """Parse."""
-        if self._transport is not None:
-            self._parser.feed(data)
+        """Parse; the parser is stopped where the connection is lost."""
+        self._parser.feed(data)
 
     # --- for relays ------------------------------------------------------------------------
 
@@ -218,12 +217,15 @@ class ClientConnection(asyncio.Protocol):
         if self._current is None:
             self._wait(self._gateway.settings.limits.head_s)
 
-    def body_grown(self, request: Request, *, begun: bool) -> None:
-        """Give the rest its time, and who waits for it a go-ahead."""
+    def expected(self) -> None:
+        """Give who waits for it a go-ahead."""
+        if self._current is None:
+            self.write(_CONTINUE)
+
+    def body_grown(self) -> None:
+        """Give the rest its time."""
         if self._current is None:
             self._wait(self._gateway.settings.limits.body_s)
-            if begun and request.expects:
-                self.write(_CONTINUE)
 
     def complete(self, request: Request) -> None:
         """Answer it, or let it wait for its turn."""
@@ -253,11 +255,11 @@ class ClientConnection(asyncio.Protocol):
             return
         try:
             taken = take(request, gateway)
-            if isinstance(taken, Unread):
-                self._read_aside(request, taken)
-                return
             if isinstance(taken, Intake):
                 self._send(request, taken)
+                return
+            if isinstance(taken, Unread):
+                self._read_aside(request, taken)
                 return
         except Exception:
             gateway.log.exception("request failed")
@@ -277,8 +279,8 @@ class ClientConnection(asyncio.Protocol):
         self.finished(keep=keep)
 
     def _send(self, request: Request, intake: Intake) -> None:
-        self._relay = Relay(self._gateway, self, request, intake)
-        self._relay.start()
+        relay = self._relay = Relay(self._gateway, self, request, intake)
+        relay.start()
 
     def _mistaken(self, request: Request) -> bool:
         """Whether the client waits, and is to be told of a mistake of ours."""

@@ -6,7 +6,7 @@ bytes ─► head ─► over 64 KiB? 431 ─► sound? else 400 ─► body ─
 Strict: what could be read in two ways is refused. Behind a refusal nothing is read.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Protocol
 
@@ -29,8 +29,12 @@ class Listener(Protocol):
         """Its time begins; not said of a head that came in one read."""
         ...
 
-    def body_grown(self, request: Request, *, begun: bool) -> None:
-        """A head is complete (`begun`), or there is more of the body."""
+    def expected(self) -> None:
+        """A head is complete, and its client waits to be told to go on with the body."""
+        ...
+
+    def body_grown(self) -> None:
+        """A read brought the end of a head, or more of a body, and not the end of the body."""
         ...
 
     def complete(self, request: Request) -> None:
@@ -44,6 +48,7 @@ class RequestParser:
     __slots__ = (
         "_begins",
         "_gateway",
+        "_grows",
         "_head_bytes",
         "_headers",
         "_listener",
@@ -69,6 +74,8 @@ class RequestParser:
         """That came last."""
         self._begins = False
         """Whether the head that is being read began in what came last."""
+        self._grows = False
+        """Whether what came last is of a body, or the end of a head."""
         self.in_head = False
         self.request: Request | None = None
         """Whose body is being read."""
@@ -92,16 +99,21 @@ class RequestParser:
         if self.stopped:
             return
         self._read_bytes = len(data)
-        self._begins = False
+        self._begins = self._grows = False
         try:
-            self._parse(data)
+            try:
+                self._parser.feed_data(data)
+            except httptools.HttpParserUpgrade as upgrade:
+                self._parse_on(data, upgrade.args[0])
         except httptools.HttpParserCallbackError:
             raise  # a mistake of ours
         except httptools.HttpParserError:
             message = "this is no valid HTTP/1.1; send a request, in strict syntax"
             self.refuse(HTTPStatus.BAD_REQUEST, message, "bad_request_syntax")
             return
-        if self.in_head and not self.stopped:
+        if self._grows and self.request is not None:
+            self._listener.body_grown()
+        elif self.in_head and not self.stopped:
             if self._begins:
                 self._listener.head_begun()
             self._head_bytes += len(data)
@@ -167,7 +179,8 @@ class RequestParser:
         """Go on to the body, unless there is something to refuse."""
         if self.stopped:
             return
-        method = self._parser.get_method()
+        parser, target, headers = self._parser, self._target, self._headers
+        method = parser.get_method()
         limits = self._gateway.settings.limits
         if (
             self._head_bytes + self._read_bytes > limits.head_bytes
@@ -175,20 +188,49 @@ class RequestParser:
         ):
             self._refuse_head()
             return
-        if self._parser.should_upgrade() and method != b"CONNECT":
+        if parser.should_upgrade() and method != b"CONNECT":
             return  # parsed again, without the offer
         self.in_head = self._begins = False
         self._head_bytes = 0
-        request, length = self._new_request(method)
-        if request is None:
-            return
+        fields: dict[bytes, bytes] = {}
+        for name, value in headers:
+            fields[name.lower()] = value
+        version = parser.get_http_version()
+        if (
+            version != "1.1"
+            or target[:1] != b"/"
+            or method == b"CONNECT"
+            or b"host" not in fields
+            or b"transfer-encoding" in fields
+            or len(fields) != len(headers)
+        ):
+            trouble = self._trouble(method, version, fields)
+            if trouble is not None:
+                message = f"the request has {trouble}; send it in plain HTTP/1.1"
+                self.refuse(HTTPStatus.BAD_REQUEST, message, "bad_request_head")
+                return
+        old = version == "1.0"
+        expect = fields.get(b"expect")
+        request = Request(
+            method,
+            target,
+            headers,
+            fields,
+            not old and parser.should_keep_alive(),
+            old,
+            expect is not None and not old and expect.lower() == b"100-continue",
+        )
+        # Digits: the parser sees to that.
+        length = int(fields.get(b"content-length", b"0"))
         if length > limits.body_bytes:
             self._refuse_body()
         elif length and self._gateway.buffered_bytes + length > limits.buffered_bytes:
             self._refuse_buffers()
         else:
             self.request = request
-            self._listener.body_grown(request, begun=True)
+            self._grows = True
+            if request.expects:
+                self._listener.expected()
 
     def on_body(self, body: bytes) -> None:
         """Keep it, within the bounds."""
@@ -205,12 +247,12 @@ class RequestParser:
             self._refuse_buffers()
         else:
             self._parts.append(body)
-            self._listener.body_grown(request, begun=False)
+            self._grows = True
 
     def on_message_complete(self) -> None:
         """There it is."""
         request = self.request
-        if request is None or self._parser.should_upgrade():
+        if request is None:
             return
         self.request = None
         parts = self._parts
@@ -221,53 +263,36 @@ class RequestParser:
 
     # --- heads -----------------------------------------------------------------------------
 
-    def _parse(self, data: bytes) -> None:
+    def _parse_on(self, data: bytes, end: int) -> None:
+        """Parse the head that ended there again, without its offer, and what came behind it."""
         while not self.stopped:
+            method = self._parser.get_method()
+            if method == b"CONNECT":
+                return
+            version = self._parser.get_http_version().encode("ascii")
+            data = without_upgrade(method, self._target, version, self._headers) + data[end:]
+            self._parser = httptools.HttpRequestParser(self)
             try:
                 self._parser.feed_data(data)
             except httptools.HttpParserUpgrade as upgrade:
-                method = self._parser.get_method()
-                if method == b"CONNECT":
-                    return
-                version = self._parser.get_http_version().encode("ascii")
-                head = without_upgrade(method, self._target, version, self._headers)
-                data = head + data[upgrade.args[0] :]
-                self._parser = httptools.HttpRequestParser(self)
+                end = upgrade.args[0]
             else:
                 return
 
-    def _new_request(self, method: bytes) -> tuple[Request | None, int]:
-        """What the head says, and how long a body it announces; no request where it is refused."""
-        version = self._parser.get_http_version()
-        headers = self._headers
-        fields = {name.lower(): value for name, value in headers}
+    def _trouble(self, method: bytes, version: str, fields: Mapping[bytes, bytes]) -> str | None:
+        """What cannot be relayed in a head, if there is anything."""
         coding = fields.get(b"transfer-encoding")
-        trouble = None
         if version not in {"1.1", "1.0"}:
-            trouble = "a version other than HTTP/1.1 and 1.0"
-        elif method == b"CONNECT" or not self._target.startswith(b"/"):
-            trouble = "a target that is no path; this is a gateway to replicas, not a proxy"
-        elif b"host" not in fields and version == "1.1":
-            trouble = "no Host header"
-        elif len(fields) != len(headers) and _hosts(headers) > 1:
-            trouble = "several Host headers"
-        elif coding is not None and (coding.strip().lower() != b"chunked" or version == "1.0"):
-            trouble = "a transfer coding other than chunked, or one in HTTP/1.0"
-        if trouble is not None:
-            message = f"the request has {trouble}; send it in plain HTTP/1.1"
-            self.refuse(HTTPStatus.BAD_REQUEST, message, "bad_request_head")
-            return None, 0
-        request = Request(
-            method=method,
-            target=self._target,
-            headers=headers,
-            fields=fields,
-            keep_alive=version == "1.1" and self._parser.should_keep_alive(),
-            old=version == "1.0",
-            expects=version == "1.1" and fields.get(b"expect", b"").lower() == b"100-continue",
-        )
-        # Digits: the parser sees to that.
-        return request, int(fields.get(b"content-length", b"0"))
+            return "a version other than HTTP/1.1 and 1.0"
+        if method == b"CONNECT" or not self._target.startswith(b"/"):
+            return "a target that is no path; this is a gateway to replicas, not a proxy"
+        if b"host" not in fields and version == "1.1":
+            return "no Host header"
+        if len(fields) != len(self._headers) and _hosts(self._headers) > 1:
+            return "several Host headers"
+        if coding is not None and (coding.strip().lower() != b"chunked" or version == "1.0"):
+            return "a transfer coding other than chunked, or one in HTTP/1.0"
+        return None
 
     def _head_size(self) -> int:
         return len(self._target) + sum(len(n) + len(v) + 4 for n, v in self._headers)
