@@ -37,6 +37,17 @@ def test_what_is_used_again_is_old_no_more() -> None:
     assert recency.distances([(2, 20)]) == [10]
 
 
+def test_one_stretch_alone_is_as_far_away_as_the_first_of_several() -> None:
+    """Whatever else is in its bucket."""
+    random = Random(1)
+    recency = Recency()
+    for number in range(1, 3_000):
+        recency.used(number, random.randint(1, 40))
+    for number in (1, 2, 700, 1_500, 2_900, 2_998, 2_999):
+        for units in (1, 5, 40):
+            assert [recency.distance(number, units)] == recency.distances([(number, units)])
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_distances_are_right_to_a_few_percent_after_any_history(seed: int) -> None:
     """Of thousands of uses, in a few hundred numbers."""

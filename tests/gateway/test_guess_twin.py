@@ -56,6 +56,12 @@ def test_any_history_is_believed_as_an_lru_of_keys_holds_it(seed: int) -> None:
             twins[seat].fit()
         else:
             keys = chain(history.prompt())
+            if random.random() < 0.7:  # as before most requests; sometimes another comes between
+                guess.held(keys)
+                if random.random() < 0.2:
+                    other = chain(history.prompt())
+                    guess.routed(seat, other)
+                    twins[seat].request(other)
             guess.routed(seat, keys, answered=random.random() < 0.5)
             twins[seat].request(keys)
         guess.check()

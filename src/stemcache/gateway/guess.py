@@ -26,7 +26,7 @@ and all of it where the capacity allows; no seat is believed to hold more than i
 are within their bound.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 
 from stemcache.gateway.guess_capacity import Finding
@@ -68,12 +68,20 @@ class Guess:
         self._sent_bytes = 0
         """What waits for answers: at most an eighth of what seats leave."""
         self._seats: dict[int, Seat] = {}
+        self._walked: tuple[Sequence[int], list[Node], int] = (), [], 0
+        """Keys that were looked up last, their path and depth, …"""
+        self._walked_at = 0
+        """… and after how many changes of the tree: what is asked for is mostly sent next."""
 
-    def join(self, seat: int, *, capacity_units: int | None) -> None:
-        """A seat that holds nothing yet. None: as much as it turns out to. O(1)."""
+    def join(self, seat: int, *, capacity_units: int | None) -> Seat:
+        """A seat that holds nothing yet. None: as much as it turns out to. O(1).
+
+        What is returned stays this guess's own, to be looked at only.
+        """
         assert seat not in self._seats, f"seat {seat} joined twice"
-        self._seats[seat] = Seat(seat, capacity_units)
+        mine = self._seats[seat] = Seat(seat, capacity_units)
         self._seat_bytes += Seat.BYTES
+        return mine
 
     def leave(self, seat: int) -> None:
         """Forget it, all it holds and what was learned. O(what it holds)."""
@@ -103,11 +111,6 @@ class Guess:
         """What it can hold, as told or as learned since; None: not known yet. O(1)."""
         return self._seats[seat].capacity.units
 
-    def rooms(self, seats: Iterable[int]) -> list[tuple[int, int | None]]:
-        """For each seat `held_units` and `capacity_units`. About 0.2 µs a seat."""
-        known = self._seats
-        return [((mine := known[seat]).units, mine.capacity.units) for seat in seats]
-
     def held_units(self, seat: int) -> int:
         """Units that it is believed to hold. O(1)."""
         return self._seats[seat].units
@@ -118,6 +121,7 @@ class Guess:
         Pure. Not O(keys): some 0.05 ms for 64 seats and 20 nodes on the path.
         """
         path, depth = self._tree.walk(keys)
+        self._walked, self._walked_at = (keys, path, depth), self._tree.changes
         deepest: dict[int, Hold] = {}
         for node in path:  # who holds what is deeper holds this too
             holders = node.holders
@@ -143,7 +147,10 @@ class Guess:
             return
         mine = self._seats[seat]
         tree = self._tree
-        path, depth = tree.walk(keys)
+        walked, path, depth = self._walked
+        self._walked = (), [], 0  # as the path is changed here
+        if walked is not keys or self._walked_at != tree.changes:
+            path, depth = tree.walk(keys)
         mine.number += 1
         if answered:
             self._sent_bytes += mine.send(path, depth, keys[-1])
@@ -218,10 +225,13 @@ class Guess:
                 hold.unlink()
                 recency.left(hold.used, hold.kept)
             kept = min(len(node.keys), depth - node.start)
-            hold.sure &= kept <= hold.kept
-            mine.kept += kept - hold.kept
-            mine.units += kept - hold.units
-            hold.kept = hold.units = kept
+            if hold.kept != kept:
+                hold.sure &= kept < hold.kept
+                mine.kept += kept - hold.kept
+                hold.kept = kept
+            if hold.units != kept:
+                mine.units += kept - hold.units
+                hold.units = kept
             hold.used = number
             hold.link_below(end)
             if mine.edge is end:
@@ -233,11 +243,20 @@ class Guess:
 
     def _settle(self, mine: Seat) -> None:
         """No more than fits: in the seat's cache, in what is kept beside it, and in memory."""
-        mine.believe()
-        most = mine.most_kept()
-        if most is not None and mine.kept > most:
-            self._trim_to(mine, most)
-        while self.bytes_used > self._most_bytes and self._relieve():
+        capacity, kept = mine.capacity.units, mine.kept
+        if capacity is None or kept <= capacity:
+            if mine.units != kept:
+                mine.believe()
+        else:
+            if mine.units != capacity:
+                mine.believe()
+            most = mine.most_kept()
+            if most is not None and kept > most:
+                self._trim_to(mine, most)
+        while (
+            self._tree.bytes + self._seat_bytes + self._sent_bytes > self._most_bytes
+            and self._relieve()
+        ):
             pass
 
     def _trim_to(self, mine: Seat, units: int) -> None:

@@ -96,7 +96,8 @@ class Capacity:
             self._proved = number
         elif used <= self._proved:
             self._proved = max(self._proved, number)
-            self._acquit()
+            if self._since is not None:
+                self._acquit()
         elif self._since is not None and used < self._since:
             self._since = used
         else:
@@ -175,10 +176,10 @@ class Capacity:
         # in order[n]: of a capacity that takes in the first n bins
         had = np.frombuffer(self._had)
         in_order = np.empty(_BINS + 1)
-        in_order[0] = had.sum()
+        in_order[0] = np.add.reduce(had)
         np.subtract(np.frombuffer(self._lost), had, out=in_order[1:])
-        np.cumsum(in_order, out=in_order)
-        least = float(in_order.min())
+        np.add.accumulate(in_order, out=in_order)
+        least = float(np.minimum.reduce(in_order))
         self._blur = least / float(in_order[0] + in_order[-1])
         margin = _MARGIN * self._weight
         now = _BINS if self.units is None else _bin(self.units)
@@ -202,7 +203,10 @@ class Capacity:
 
 
 def _bin(distance: int) -> int:
-    return min(_BINS - 1, int(log(max(1, distance)) / _STEP))
+    if distance <= 1:
+        return 0
+    at = int(log(distance) / _STEP)
+    return at if at < _BINS else _BINS - 1
 
 
 def _edge(bins: int) -> float:

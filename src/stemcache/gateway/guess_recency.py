@@ -43,6 +43,13 @@ class Recency:
         self._units[bisect_right(self._starts, number) - 1] -= units
         self.total -= units
 
+    def distance(self, number: int, units: int) -> int:
+        """As `distances`, of one stretch that begins the prompt."""
+        at = bisect_right(self._starts, number) - 1
+        others = self._units[at] - units
+        newer = sum(self._units[at + 1 :])
+        return newer + others // 2 if others > 0 else newer
+
     def distances(self, uses: list[tuple[int, int]]) -> list[int]:
         """How many units were used more recently than each stretch of one prompt.
 

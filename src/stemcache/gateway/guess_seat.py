@@ -25,7 +25,7 @@ class Stretch:
 
     __slots__ = ("distance", "settled", "stop", "used")
 
-    def __init__(self, used: int, *, settled: bool) -> None:
+    def __init__(self, used: int, settled: bool) -> None:  # noqa: FBT001  in a hot loop
         self.stop = 0
         """Keys from the prompt's beginning to the stretch's end."""
         self.used = used
@@ -38,17 +38,14 @@ class Stretch:
 class Sent:
     """What was known of a prompt at its seat when it was sent there."""
 
-    __slots__ = ("believed", "number", "stretches")
+    __slots__ = ("believed", "bytes", "number", "stretches")
 
     def __init__(self, number: int, believed: int, stretches: list[Stretch]) -> None:
         self.number = number
         self.believed = believed
         self.stretches = stretches
-
-    @property
-    def bytes(self) -> int:
+        self.bytes = _SENT_BYTES + _STRETCH_BYTES * len(stretches)
         """As accounted for."""
-        return _SENT_BYTES + _STRETCH_BYTES * len(self.stretches)
 
 
 class Seat(Ring):
@@ -118,40 +115,43 @@ class Seat(Ring):
 
         `path` and `depth`: how the prompt's keys match. O(nodes on the path).
         """
-        believed = 0
+        believed, seat, unsettled = 0, self.seat, self._open
         stretches: list[Stretch] = []
         places: list[tuple[Hold, Stretch]] = []
         used, whole = -1, False
         for node in path:
-            hold = node.hold(self.seat)
+            hold = node.hold(seat)
             if hold is None:
                 break
             if hold.units:
                 believed = node.start + hold.units
-            settled = hold.sure or hold.used not in self._open
+            settled = hold.sure or hold.used not in unsettled
             if hold.used != used or settled is not whole:
                 used, whole = hold.used, settled
-                stretch = Stretch(used, settled=settled)
+                stretch = Stretch(used, settled)
                 stretches.append(stretch)
             stretch.stop = node.start + hold.kept
             places.append((hold, stretch))
         if stretches:
-            stretches[-1].stop = min(stretches[-1].stop, depth)
+            stretch.stop = min(stretch.stop, depth)
             self._measure(stretches)
-        for hold, stretch in places:
-            hold.sure = stretch.settled and self.capacity.well_within(stretch.distance)
+            for hold, stretch in places:
+                hold.sure = stretch.settled and self.capacity.well_within(stretch.distance)
         sent = Sent(self.number, min(believed, depth), stretches)
-        grown = sent.bytes
-        if last_key in self._sent or len(self._sent) >= _MOST_SENT:
-            old = last_key if last_key in self._sent else next(iter(self._sent))
+        grown, waiting = sent.bytes, self._sent
+        if last_key in waiting or len(waiting) >= _MOST_SENT:
+            old = last_key if last_key in waiting else next(iter(waiting))
             grown -= self._drop(old).bytes
-        self._sent[last_key] = sent
-        self._open.add(self.number)
+        waiting[last_key] = sent
+        unsettled.add(self.number)
         return grown
 
     def answered(self, last_key: int) -> Sent | None:
         """What was known of a prompt that has now been answered; forgotten here."""
-        return self._drop(last_key) if last_key in self._sent else None
+        sent = self._sent.pop(last_key, None)
+        if sent is not None:
+            self._open.discard(sent.number)
+        return sent
 
     def oldest_sent(self) -> Sent | None:
         """What has waited longest for its answer; forgotten here."""
@@ -170,21 +170,25 @@ class Seat(Ring):
 
     def learn(self, sent: Sent, held: int, slack: int) -> Finding:
         """A prompt's first `held` keys were found, no more."""
+        stretches, number = sent.stretches, sent.number
+        if not stretches:
+            return Finding.NOTHING
         start, finding = 0, Finding.NOTHING
-        known = sent.stretches[-1].stop if sent.stretches else 0
+        known = stretches[-1].stop
         found = min(held, known)
-        for each in sent.stretches:
+        for each in stretches:
             if start < found <= each.stop:
                 finding = self.capacity.had(
-                    each.distance + found - start, used=each.used, number=sent.number
+                    each.distance + found - start, used=each.used, number=number
                 )
             if start <= held < each.stop and held + slack < known and each.settled:
                 lost = self.capacity.lost(
-                    each.distance + held + 1 - start, used=each.used, number=sent.number
+                    each.distance + held + 1 - start, used=each.used, number=number
                 )
                 finding = lost if lost is not Finding.NOTHING else finding
             start = each.stop
-        self._learned |= finding is Finding.MOVED
+        if finding is Finding.MOVED:
+            self._learned = True
         return finding
 
     def check(self) -> None:
@@ -198,6 +202,10 @@ class Seat(Ring):
         assert {sent.number for sent in self._sent.values()} == self._open, "answers got lost"
 
     def _measure(self, stretches: Sequence[Stretch]) -> None:
+        if len(stretches) == 1:
+            (only,) = stretches
+            only.distance = self.recency.distance(only.used, only.stop)
+            return
         start, uses = 0, []
         for each in stretches:
             uses.append((each.used, each.stop - start))

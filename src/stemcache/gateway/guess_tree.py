@@ -125,12 +125,14 @@ HOLD_BYTES = _size(Hold(Ring(0), _NOWHERE, 0)) + 32  # and a share of the number
 class Tree:
     """Nodes and holds, with the bytes that they take."""
 
-    __slots__ = ("bytes", "root")
+    __slots__ = ("bytes", "changes", "root")
 
     def __init__(self) -> None:
         self.root = Node(None, 0, array("Q"))
         self.bytes = 0
         """As the allocator counts: objects, their tables, and room that tables keep spare."""
+        self.changes = 0
+        """Of runs: as long as it is the same, so is every walk."""
 
     def walk(self, keys: Sequence[int]) -> tuple[list[Node], int]:
         """The nodes that `keys` leads through, and how many keys match. Pure."""
@@ -155,6 +157,7 @@ class Tree:
 
         The caller puts a hold on them.
         """
+        self.changes += 1
         start = above.start + len(above.keys)
         run = array("Q", keys)
         if above is not self.root and not above.children:
@@ -178,6 +181,7 @@ class Tree:
     def split(self, node: Node, at: int) -> Node:
         """Move the first `at` keys of a run into a node above it: that node."""
         assert node.parent is not None, "the root was split"
+        self.changes += 1
         self.bytes -= _size(node.keys)
         upper = Node(node.parent, node.start, node.keys[:at])
         node.keys = node.keys[at:]
@@ -214,6 +218,7 @@ class Tree:
             if hold.more.node is not node or hold.more.used != hold.used:
                 return False
         assert node.parent is not None and node.parent.children is not None, "a node without parent"
+        self.changes += 1
         for hold in list(node.all_holds()):
             ring = hold.ring
             below = child.hold(ring.seat)
@@ -246,6 +251,7 @@ class Tree:
         hold = ring.end.more
         node = hold.node
         assert node.parent is not None, "there is nothing to trim"
+        self.changes += 1
         took = min(most, hold.kept)
         whole = hold.kept == len(node.keys)
         hold.kept -= took

@@ -284,13 +284,15 @@ class Load:
     def _ahead(self, prefill_s: float, now_s: float) -> float:
         """Tokens still to be computed there; of the one being computed, what should be left."""
         tokens = float(self._waiting_tokens)
-        if tokens and prefill_s > 0.0:
+        if prefill_s <= 0.0:
+            return tokens
+        if tokens:
             oldest = next(iter(self._waiting)).computed_tokens
             # Never all of it: while its first token has not come it is not done.
             tokens -= min(max(0.0, now_s - self._begun_s) / prefill_s, 0.9 * oldest)
-        if self._plain_until_s > now_s and prefill_s > 0.0:
+        if self._plain_until_s > now_s:
             tokens += (self._plain_until_s - now_s) / prefill_s
-        return max(0.0, tokens)
+        return tokens
 
     def _computed(self, sent: Sent, now_s: float) -> None:
         if sent in self._waiting:
