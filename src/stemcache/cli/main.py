@@ -23,6 +23,7 @@ _COMMANDS = {
     "explain": "stemcache.cli.explain",
     "lint": "stemcache.cli.lint",
     "model": "stemcache.cli.model",
+    "prefix": "stemcache.cli.prefix",
     "record": "stemcache.cli.record",
     "replay": "stemcache.cli.replay",
     "route": "stemcache.cli.route",

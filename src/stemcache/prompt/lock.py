@@ -46,7 +46,7 @@ __all__ = [
 
 RUNGS = 16
 """Parts of a text between whose ends there is a rung each: one less than this."""
-_LEAST_CHARS = 64
+_LEAST_CHARS = 512
 """A shorter text has none: it is its own place."""
 _SAFE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 

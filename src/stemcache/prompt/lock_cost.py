@@ -18,7 +18,7 @@ from stemcache.prompt.lock_diff import Difference
 from stemcache.provider.price import Price
 from stemcache.provider.rule import Rule
 
-__all__ = ["ColdWrite", "cold_write"]
+__all__ = ["ColdWrite", "cold_write", "histories_usd"]
 
 _MILLION = 1_000_000
 
@@ -75,6 +75,15 @@ def cold_write(
         ),
         why=why,
     )
+
+
+def histories_usd(tokens: int, *, rule: Rule, price: Price | None) -> float | None:
+    """What conversations pay that go on behind a changed prefix, for so many tokens of history.
+
+    None where there is no price.
+    """
+    paid = None if price is None else price.paid_rate(written=True, rule=rule)
+    return _usd(tokens, paid, 1)
 
 
 def _kept(rule: Rule, tokens: int) -> tuple[int, str]:
