@@ -28,12 +28,14 @@ from stemcache.prompt.volatile_id import id_sight
 from stemcache.prompt.volatile_lines import Line, lines
 from stemcache.prompt.volatile_sight import Sight
 from stemcache.text.volatile.detector import Family, Token
-from stemcache.text.volatile.mask import tokens
+from stemcache.text.volatile.mask import next_token
 
 __all__ = ["Found", "VolatileError", "check", "find"]
 
 _UNREAD = frozenset({"$comment", "$id", "$ref", "$schema", "example", "examples", "pattern"})
 """Members of a schema that show an example, or that are no text."""
+_NAMED = frozenset({"counter", "id"})
+"""Classes told by a name, with a value behind it that may be something else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,8 +180,11 @@ def _sights(text: str) -> Iterator[tuple[int, Sight]]:
     for line, sight in environment_sights(said):
         yield line.start + sight.at, sight
     for line in said:
-        for token in tokens(line.text) if _may_have_tokens(line.text) else ():
+        at = 0 if _may_have_tokens(line.text) else len(line.text)
+        while (token := next_token(line.text, at)) is not None:
             seen = _sight(line, token)
+            # `message: 3` may be a counter, and is the beginning of `message: 3 minutes ago`.
+            at = token.start + 1 if seen is None and token.name in _NAMED else token.end
             if seen is not None:
                 yield line.start + seen.at, seen
 

@@ -78,14 +78,15 @@ def clock_sight(line: Line, token: Token) -> Sight | None:
     if is_supposed(ahead):
         return None
     fine = finest(token, piece)
-    told = _told(token, piece, ahead, fine)
+    runs = token.name in {"duration", "clock time"} and _RUNNING.search(ahead) is not None
+    told = (True, True) if runs else _told(token, piece, ahead, fine)
     if told is None:
         return None
     said, each_request = told
     return Sight(
         at=token.start,
         family=Family.CLOCK,
-        what=phrase(token.name, fine),
+        what="a duration" if runs else phrase(token.name, fine),
         said=said,
         each_request=each_request,
     )
@@ -97,9 +98,10 @@ def _told(token: Token, piece: str, ahead: str, fine: str) -> tuple[bool, bool] 
         aged = _AGE.search(ahead) or (_COLUMN.search(ahead) and any(map(str.isdigit, piece)))
         return (True, True) if aged else None
     if token.name == "duration":
-        return (True, True) if _RUNNING.search(ahead) else None
-    if _NOW.search(ahead):
-        return True, bool(fine)
+        return None
+    now = _NOW.search(ahead)
+    if now is not None:
+        return None if is_supposed(ahead[: now.start()]) else (True, bool(fine))
     if _STARTED.search(ahead):
         return True, False
     if fine and _STAMP.search(ahead):

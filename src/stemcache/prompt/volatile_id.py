@@ -38,7 +38,7 @@ _WHO = re.compile(
 _SUFFIXED = re.compile(r"(?:id|key|token|uuid|guid|hash|nonce|cch|req|parent)$", re.IGNORECASE)
 _NAMED = re.compile(r"(.+?)\"?\s?[=:]\s?[\"']?(.*)", re.DOTALL)
 _BEGINS = re.compile(
-    r"(?:^|[{,;(\[<|])[\s\W]{0,8}(?:(?:your|this|the|current|x)[\s_-]){0,2}$", re.IGNORECASE
+    r"(?:^|[{,;(\[<|])[^\w]{0,8}(?:(?:your|this|the|current|x)[\s_-]){0,2}$", re.IGNORECASE
 )
 _OF_THIS = re.compile(
     r"\b(?:this\sis|you\sare\s(?:on|at|in)|current(?:ly)?(?:\son)?|now\s(?:on|at))"
@@ -63,11 +63,15 @@ _SHOWN_UUID = re.compile(
     r"(?:123e4567-e89b-|550e8400-e29b-|f47ac10b-58cc-|12345678-1234-|(?P<one>[0-9a-f])(?P=one){7}-)",
     re.IGNORECASE,
 )
-_PLAIN = re.compile(
-    r"^\d{4}-\d\d|^v?\d{1,3}(?:\.\d{1,4}){1,3}|/|^\d{1,6}[a-z]{1,12}$", re.IGNORECASE
+_RUNS = re.compile(r"[0-9A-Za-z]+")
+_PLAIN = re.compile(r"\d+[A-Za-z]*|[A-Za-z]+\d+")
+_ADDRESS = re.compile(r"https?://\S*$")
+_ONE_SESSION = re.compile(
+    r"[/?&](?:sessions?|threads?|runs?|sid|session_?id)[/=_-][^/?&=]{0,80}\d", re.IGNORECASE
 )
 _COUNTER = re.compile(
-    r"(?:turn|iteration|tick|poll|requests?|messages|counter|seq)[\s\w.]{0,12}[:=]", re.IGNORECASE
+    r"(?:turn|iteration|tick|poll|requests?|messages|counter|seq)[\s\w.]{0,12}[:=]\s?#?\d{1,9}",
+    re.IGNORECASE,
 )
 """`turn: 7`, `request count=12`, but not `message 1`, a heading."""
 _HEX_DIGITS = 32
@@ -80,9 +84,10 @@ _RANDOM_PATH = re.compile(
 def id_sight(line: Line, token: Token) -> Sight | None:
     """What an id of a line is, or None where it may stay."""
     ahead = line.ahead(token.start)
-    if is_supposed(ahead):
+    if is_supposed(ahead) or _ADDRESS.search(line.text, max(0, token.start - 400), token.start):
         return None
-    told = _told(token, line.text[token.start : token.end], ahead)
+    begins = _BEGINS.search(line.text, max(0, token.start - 48), token.start) is not None
+    told = _told(token, line.text[token.start : token.end], ahead, begins=begins)
     if told is None:
         return None
     said, each_request = told
@@ -95,17 +100,16 @@ def id_sight(line: Line, token: Token) -> Sight | None:
     )
 
 
-def _told(token: Token, piece: str, ahead: str) -> tuple[bool, bool] | None:
+def _told(token: Token, piece: str, ahead: str, *, begins: bool) -> tuple[bool, bool] | None:
     """Whether words say so, and whether it changes with each request."""
     if token.name == "billing header":
         return True, True
     if token.name == "id":
-        return _named(piece, ahead)
+        return _counted(piece, begins=begins) or _named(piece, ahead, begins=begins)
     if token.name == "counter":
-        stated = _COUNTER.match(piece) and _BEGINS.search(ahead)
-        return (True, True) if stated or _OF_THIS.search(ahead) else None
+        return (True, True) if _OF_THIS.search(ahead) else _counted(piece, begins=begins)
     if token.name == "session address":
-        return False, False
+        return (False, False) if _ONE_SESSION.search(piece) else None
     if token.name == "temporary path":
         return (False, False) if _RANDOM_PATH.search(piece) else None
     if token.name in {"random token", "random suffix"}:
@@ -127,11 +131,16 @@ def _is_machine_made(token: Token, piece: str, ahead: str) -> bool:
     return True
 
 
-def _named(piece: str, ahead: str) -> tuple[bool, bool] | None:
+def _counted(piece: str, *, begins: bool) -> tuple[bool, bool] | None:
+    return (True, True) if begins and _COUNTER.fullmatch(piece) else None
+
+
+def _named(piece: str, ahead: str, *, begins: bool) -> tuple[bool, bool] | None:
+    if ahead[-1:] == "-":
+        return None
     named = _NAMED.fullmatch(piece)
     assert named is not None, "an id is a name and a value"
     name, value = named.groups()
-    begins = _BEGINS.search(ahead) is not None
     random = _is_random(value)
     if _WHO.search(name):
         return (False, False) if begins else None
@@ -145,5 +154,8 @@ def _named(piece: str, ahead: str) -> tuple[bool, bool] | None:
 
 
 def _is_random(value: str) -> bool:
-    digits = sum(map(str.isdigit, value))
-    return len(value) >= 6 and digits >= 2 and digits < len(value) and not _PLAIN.search(value)
+    """`a8f3c1` and `9b2f0c1e-…`, but no version, date, number or name of a model."""
+    return any(
+        len(run) >= 6 and sum(map(str.isdigit, run)) >= 2 and not _PLAIN.fullmatch(run)
+        for run in _RUNS.findall(value)
+    )

@@ -16,7 +16,7 @@ from stemcache.text.volatile.detector import Detector, Token
 from stemcache.text.volatile.environment_text import BUDGETS
 from stemcache.text.volatile.id_text import IDS
 
-__all__ = ["shape", "tokens"]
+__all__ = ["next_token", "shape", "tokens"]
 
 _DETECTORS: tuple[Detector, ...] = (*IDS[:6], *CLOCKS, *IDS[6:], *BUDGETS)
 """Ids whose form is unmistakable come before clocks, since digits inside them look like any."""
@@ -26,14 +26,23 @@ def tokens(text: str) -> list[Token]:
     """The volatile pieces, in order. At a place where a check fails nothing is found."""
     found: list[Token] = []
     at = 0
+    while (token := next_token(text, at)) is not None:
+        found.append(token)
+        at = token.end
+    return found
+
+
+def next_token(text: str, start: int) -> Token | None:
+    """The first volatile piece that begins at a place or behind it."""
+    at = start
     search = _any().search
     while match := search(text, at):
         assert match.lastgroup is not None, "every alternative is a group"
         token = _checked(text, match, int(match.lastgroup[1:]))
         if token is not None:
-            found.append(token)
-        at = match.start() + 1 if token is None else token.end
-    return found
+            return token
+        at = match.start() + 1
+    return None
 
 
 @cache
