@@ -220,9 +220,10 @@ class Guess:
             if hold is None:
                 hold = tree.hold(mine, node, number)
             else:
+                less, more = hold.less, hold.more
                 if mine.edge is hold:
-                    mine.edge = hold.more
-                hold.unlink()
+                    mine.edge = more
+                less.more, more.less = more, less  # as `unlink` does
                 recency.left(hold.used, hold.kept)
             kept = min(len(node.keys), depth - node.start)
             if hold.kept != kept:
@@ -233,7 +234,9 @@ class Guess:
                 mine.units += kept - hold.units
                 hold.units = kept
             hold.used = number
-            hold.link_below(end)
+            less = end.less
+            hold.more, hold.less = end, less  # as `link_below(end)` does
+            less.more = end.less = hold
             if mine.edge is end:
                 mine.edge = hold
         recency.used(number, depth)

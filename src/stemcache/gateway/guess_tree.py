@@ -175,7 +175,10 @@ class Tree:
         hold = Hold(ring, node, used)
         ring.holds += 1
         self.bytes += HOLD_BYTES
-        self._enter(node, hold)
+        if node.holders is None:
+            node.holders = hold
+        else:
+            self._enter(node, hold)
         return hold
 
     def split(self, node: Node, at: int) -> Node:
@@ -320,9 +323,11 @@ class Tree:
             parent.children = {child.keys[0]: child}
             self.bytes += _size(parent.children) + KEY_BYTES
             return
-        before = _size(parent.children)
+        before = sys.getsizeof(parent.children)
         parent.children[child.keys[0]] = child
-        self.bytes += _size(parent.children) - before + KEY_BYTES
+        self.bytes += KEY_BYTES
+        if sys.getsizeof(parent.children) != before:  # seldom
+            self.bytes += _size(parent.children) - ((before + 15) & ~15)
 
     def _orphan(self, parent: Node, child: Node) -> None:
         children = parent.children

@@ -20,6 +20,7 @@ _WINDOW = 32
 _ENOUGH = 8
 _ALARM = 1 / 3
 _CALM = 1 / 6
+_ALIKE = False, False
 
 
 class Standing(StrEnum):
@@ -65,6 +66,9 @@ class SelfCheck:
         self.over += over
         if len(self._last) == _WINDOW:
             differed, was_over = self._last[0]
+            if not (differs or differed):  # as nearly always: then nothing changes
+                self._last.append(_ALIKE)
+                return None
             self._differing_lately -= differed
             self._over_lately -= was_over
         self._last.append((differs, over))

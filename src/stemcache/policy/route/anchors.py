@@ -48,9 +48,10 @@ class Anchors:
         weight = self._weight
         self._total += weight
         counts = self._counts
+        get, move_to_end = counts.get, counts.move_to_end
         for rung in rungs:
-            counts[rung] = counts.get(rung, 0.0) + weight
-            counts.move_to_end(rung)
+            counts[rung] = get(rung, 0.0) + weight
+            move_to_end(rung)
         while len(counts) > self._most_keys:
             counts.popitem(last=False)
 

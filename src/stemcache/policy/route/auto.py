@@ -30,6 +30,7 @@ from stemcache.policy.route.rendezvous import Rendezvous
 __all__ = ["Auto"]
 
 _COPY = 16.0
+_COPIES = 1.0 + _COPY
 _PRESSURE = 5.0
 _FULL = 8.0
 """Pressure counts by this power of how full the cache is: while there is room nothing is lost."""
@@ -73,41 +74,40 @@ class Auto:
         if len(views) == 1:
             return answer(ask, views, 0, Reason.ONLY, runner_up=None)
         least = min(computed)
-        ttfts, costs = self._costs(ask, views, computed, least, part)
+        waits, costs = self._costs(views, computed, least, part)
+        if self._rendezvous is not None:
+            prefill = sum(view.rates.prefill_s for view in views) / len(views)
+            for place, seat in enumerate(self._rendezvous.order(ask.anchor, views)):
+                costs[seat] += prefill * least * _PLACE * min(place, _MOST_PLACES)
         seat, other = _best_two(costs, rng)
         reason = self._reason(ask, computed[seat], least)
-        return Choice(seat, reason, other, ttfts[seat], ttfts[other])
+        return Choice(seat, reason, other, waits[seat], waits[other])
 
     def _costs(
-        self, ask: Ask, views: Sequence[View], computed: Sequence[float], least: float, part: float
+        self, views: Sequence[View], computed: Sequence[float], least: float, part: float
     ) -> tuple[list[float], list[float]]:
-        """For each seat its time to first token, as `ttft_s` has it, and its cost."""
-        by_hash = self._rendezvous is not None
-        presses = [0.0] * len(views) if by_hash else _presses(views)
-        ttfts, costs = [], []
+        """For each seat its time to first token, as `ttft_s`, and its cost but for places."""
+        presses = _presses(views) if self._rendezvous is None else None
+        waits, costs = [], []
         known: Rates | None = None
         base = per_token = busy = queue = 0.0
-        for view, tokens, press in zip(views, computed, presses, strict=True):
+        for seat, view in enumerate(views):
             rates = view.rates
             if rates is not known:  # those of most seats are the fleet's
                 known = rates
                 base, per_token, busy = rates.base_s, rates.prefill_s, rates.busy_s
                 queue = per_token if rates.queue_s is None else rates.queue_s
-            ttft = base + queue * view.waiting_tokens + per_token * tokens + busy * view.in_flight
-            ttfts.append(ttft)
+            tokens = computed[seat]
+            cost = base + queue * view.waiting_tokens + per_token * tokens + busy * view.in_flight
+            waits.append(cost)
             again = tokens - least
-            cost = ttft
             if again:
                 cost -= per_token * again
-                cost += per_token * again * part * (1.0 + _COPY)
-            if not by_hash:
-                cost += per_token * (again * part + least) * press
+                cost += per_token * again * part * _COPIES
+            if presses is not None:
+                cost += per_token * (again * part + least) * presses[seat]
             costs.append(cost + _TURN * view.recent_s / view.weight)
-        if self._rendezvous is not None:
-            prefill = sum(view.rates.prefill_s for view in views) / len(views)
-            for place, seat in enumerate(self._rendezvous.order(ask.anchor, views)):
-                costs[seat] += prefill * least * _PLACE * min(place, _MOST_PLACES)
-        return ttfts, costs
+        return waits, costs
 
     def _reason(self, ask: Ask, computed: float, least: float) -> Reason:
         prompt = max(1.0, ask.prompt_tokens)

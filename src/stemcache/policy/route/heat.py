@@ -69,8 +69,10 @@ class Heat:
             # What is held of it is then either before the anchor, so that many share it to the
             # same length, or was sent there by another gateway, to a length of its own.
             requests = self._count((head, held_tokens), now_s) or 0.0
+        if requests <= _COOL:
+            return 1.0
         parts = requests / everything * seats
-        return 1.0 / (1.0 + max(0.0, requests - _COOL) / _HOT * (_LONE + _BROAD * parts**3))
+        return 1.0 / (1.0 + (requests - _COOL) / _HOT * (_LONE + _BROAD * parts**3))
 
     def _count(self, key: Hashable, now_s: float) -> float | None:
         """Requests before this one; None where there were none."""
