@@ -48,16 +48,18 @@ class Decision(msgspec.Struct, frozen=True):
         it. Without `cached` where nobody looked for what is cached. About 2 µs.
         """
         _, reason, _, ttft_s, other_s = self.choice
-        cached = "" if self.source is Source.NONE else f"cached={self.predicted_cached}; "
-        other = "" if self.runner_up is None else f'; runner-up="{self.runner_up}"'
-        if other and other_s is not None:
-            other += f"; runner-up-ttft={other_s * 1000.0:.1f}ms"
         # The value of a StrEnum is a plain string, which is quicker to format.
-        return (
+        cached = "" if self.source is Source.NONE else f"cached={self.predicted_cached}; "
+        shown = (
             f'replica="{self.name}"; reason={reason._value_}; {cached}'
             f"prompt={self.prompt_tokens}; source={self.source._value_}; "
-            f"ttft={ttft_s * 1000.0:.1f}ms{other}"
-        ).encode("ascii", "replace")
+            f"ttft={ttft_s * 1000.0:.1f}ms"
+        )
+        if self.runner_up is not None:
+            shown += f'; runner-up="{self.runner_up}"'
+            if other_s is not None:
+                shown += f"; runner-up-ttft={other_s * 1000.0:.1f}ms"
+        return shown.encode("ascii", "replace")
 
     def as_json(self) -> dict[str, Any]:
         """For `route explain`."""

@@ -50,12 +50,13 @@ def session_of(
 
 
 def _from_headers(headers: Sequence[tuple[bytes, bytes]], names: Collection[bytes]) -> str | None:
-    given: dict[bytes, bytes] = {}
+    given: dict[bytes, bytes] | None = None
     for name, value in headers:
         lower = name.lower()
         if lower in names:
+            given = given or {}
             given.setdefault(lower, value)
-    if not given:
+    if given is None:
         return None
     for name in names:
         value = given.get(name, b"").strip()

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from stemcache.gateway.beginnings import Beginnings
 from stemcache.gateway.keys import TEXT_UNIT_BYTES, Keys, extend_keys, root_key
 from stemcache.gateway.prompt import Prompt
 from stemcache.gateway.prompt_chat import (
@@ -25,7 +26,7 @@ from stemcache.gateway.prompt_chat import (
 )
 from stemcache.gateway.prompt_members import decode_any, decode_as, members
 from stemcache.gateway.prompt_messages import MESSAGES_FIELDS, chat_of_messages
-from stemcache.gateway.prompt_path import api_of_path
+from stemcache.gateway.prompt_path import USUAL_PATHS, api_of_path
 from stemcache.gateway.prompt_responses import RESPONSES_FIELDS, chat_of_responses
 from stemcache.gateway.prompt_session import session_of
 from stemcache.gateway.prompt_text import MARK, text_parts
@@ -48,7 +49,7 @@ _BEGINNING_BYTES = 64 * 1024
 _PIECE_BYTES = 64 * TEXT_UNIT_BYTES
 """Of a prompt's text between remembered beginnings."""
 _SHORT_BYTES = 8 * 1024
-"""The keys of a shorter text are cut anew each time: that costs less than looking them up."""
+"""Of a shorter text only beginnings are remembered: that costs less than walking it."""
 _HEAD_BYTES = 8 * TEXT_UNIT_BYTES
 """What policies that go by sessions look at of a prompt without one."""
 _MOST_ROOTS = 1024
@@ -111,6 +112,7 @@ class PromptReader:
         self._whole_text = whole_text
         self._reads = reads
         self._roots: dict[tuple[str | None, ...], bytes] = {}
+        self._beginnings = Beginnings()
         self.memo = PrefixMemo(text_memo_bytes)
 
     def read(
@@ -123,7 +125,7 @@ class PromptReader:
         salt: str | None = None,
     ) -> Prompt:
         """Never raises, whatever the body is. `salt`: what the replica gets to see."""
-        api = api_of_path(path)
+        api = USUAL_PATHS.get(path) or api_of_path(path)
         fields = members(body) if body else None
         if fields is None:
             unread = "the body is no JSON object" if api is not None else None
@@ -142,16 +144,9 @@ class PromptReader:
         if model is not None and len(model) > _LONGEST_MODEL:
             model = None
         session = session_of(headers, fields, names=self._session_headers, tenant=tenant)
-        stream = decode_as(fields.get("stream"), _BOOL) is True
-        prompt = Prompt(
-            api=api,
-            model=model,
-            stream=stream,
-            wants_usage=_wants_usage(api, fields, stream=stream),
-            session=session,
-            text=None,
-            text_bytes=0,
-        )
+        stream = "stream" in fields and decode_as(fields["stream"], _BOOL) is True
+        wants_usage = not stream or _wants_usage(api, fields)
+        prompt = Prompt(api, model, stream, wants_usage, session, None, 0)
         if api is not None:
             self._read_prompt(prompt, api, fields, body, salt)
         return prompt
@@ -161,12 +156,14 @@ class PromptReader:
     ) -> None:
         """Fill in the keys, as far as the policy looks at them."""
         model, reads = prompt.model, self._reads()
-        adapter = self._adapters(model) if model is not None else None
-        if reads is not Reads.PROMPT:
+        if reads is Reads.NOTHING or (reads is Reads.SESSION and prompt.session is not None):
             prompt.text_bytes = len(body)
-            if reads is Reads.SESSION and prompt.session is None:
-                root = self._root(model, adapter, salt)
-                prompt.text, _ = self._text(api, fields, body, root, _HEAD_BYTES)
+            return
+        adapter = self._adapters(model) if model is not None else None
+        if reads is Reads.SESSION:
+            prompt.text_bytes = len(body)
+            root = self._root(model, adapter, salt)
+            prompt.text, _ = self._text(api, fields, body, root, _HEAD_BYTES)
             return
         done = None
         if self._tokenizing is not None:
@@ -200,7 +197,8 @@ class PromptReader:
             return None, 0
         text_bytes = sum(map(len, parts))
         if min(text_bytes, most_bytes) <= _SHORT_BYTES:
-            return _short_text(parts, root, most_bytes), text_bytes
+            text = b"".join([part[:most_bytes] for part in parts])[:most_bytes]
+            return Keys(self._beginnings.keys(root, text), TEXT_UNIT_BYTES, False), text_bytes
         walk = self.memo.walk(
             namespace=root,
             root=root,
@@ -233,15 +231,6 @@ class PromptReader:
             return None, str(error)
         except Exception:  # noqa: BLE001  # templates and tokenizers are others' programs
             return None, "the template or the tokenizer refuses the prompt"
-
-
-def _short_text(parts: Sequence[bytes | memoryview], root: bytes, most_bytes: int) -> Keys:
-    text = b"".join([part[:most_bytes] for part in parts])
-    stop = min(len(text), most_bytes) // TEXT_UNIT_BYTES * TEXT_UNIT_BYTES
-    starts = range(0, stop, TEXT_UNIT_BYTES)
-    keys: list[int] = []
-    extend_keys(keys, root, [text[start : start + TEXT_UNIT_BYTES] for start in starts])
-    return Keys(keys, TEXT_UNIT_BYTES, False)
 
 
 def _tokenized(tokenizing: PromptTokenizer, api: Api, fields: Fields, wanted: Wanted) -> Tokenized:
@@ -291,8 +280,9 @@ def _of_completions(tokenizing: PromptTokenizer, fields: Fields, wanted: Wanted)
     raise UnreadableError("the prompt is neither text nor token ids")
 
 
-def _wants_usage(api: Api | None, fields: Fields, *, stream: bool) -> bool:
-    if not stream or api not in (Api.CHAT, Api.COMPLETIONS):
+def _wants_usage(api: Api | None, fields: Fields) -> bool:
+    """Of a stream."""
+    if api not in (Api.CHAT, Api.COMPLETIONS):
         return True
     options = decode_as(fields.get("stream_options"), _OPTIONS)
     return options is not None and options.get("include_usage") is True

@@ -70,6 +70,8 @@ def usage_of(
 ) -> AnswerUsage | None:
     """The counts in a usage object of any of the shapes; None where there is no count."""
     found = _of_usage(usage) if isinstance(usage, dict) else _NOTHING
+    if timings is meta_info is None:
+        return None if found == _NOTHING else found
     if isinstance(meta_info, dict) and found.prompt_tokens is None:
         found = AnswerUsage(
             _count(meta_info.get("prompt_tokens")),
@@ -112,6 +114,6 @@ def _cached(details: object) -> int | None:
 
 
 def _count(value: object) -> int | None:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS:
+    if type(value) is int and 0 <= value < _MOST_TOKENS:  # True is none
         return value
     return None
