@@ -3,7 +3,7 @@
 ```
 boundary        1 … 3 (static)   4 (reference)   5 (session)   7 (end of history)
 who shares it   everybody        many            this user     the next turn
-alive(b, ttl)   .999             .98             .4            .8        never rises with b
+alive(b, ttl)   .999             .98             .8            .8        never rises with b
 ```
 """
 

@@ -32,6 +32,9 @@ class Placement:
     """Of this request's prompt; None where the price is not known, and tokens decided."""
     expected_read_tokens: float
     expected_written_tokens: float
+    implicit: bool = True
+    """False: the provider's own breakpoints cost more than they bring and are to be turned off
+    (OpenAI from 5.6: `prompt_cache_options.mode` is `explicit`)."""
     why: tuple[str, ...] = ()
     """A sentence for each mark that could be expected and is not there: below the minimum, asked
     for too seldom, …"""
