@@ -1,0 +1,100 @@
+"""What one token costs under a rule and a price: what plans of pings and of compaction weigh.
+
+```
+price known     plain 5.0   read 0.5   write 6.25   output 25.0    USD per million tokens
+price unknown   plain 1     read 0.1   write 1.25   output —       input tokens
+```
+Without a price the rule's factors decide, in input tokens, and `unit` says so; what the answer's
+tokens cost is then not known and left out.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from stemcache.errors import UsageError
+from stemcache.provider.cache.cut import counted
+from stemcache.provider.price import Price
+from stemcache.provider.rule import Rule
+
+__all__ = ["Rates", "Unit", "rates"]
+
+Unit = Literal["usd", "input tokens"]
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """Of one token, in `unit`."""
+
+    unit: Unit
+    plain: float
+    read: float
+    write: float
+    """For the lifetime that was asked for."""
+    output: float | None
+    """None where it is not known."""
+    rule: Rule
+
+    def warm(self, prefix_tokens: int) -> float:
+        """What a prompt's prefix costs where all of it is in the cache."""
+        kept = counted(self.rule, prefix_tokens)
+        return kept * self.read + (prefix_tokens - kept) * self.plain
+
+    def cold(self, prefix_tokens: int) -> float:
+        """What it costs where none of it is, and it is written."""
+        kept = counted(self.rule, prefix_tokens)
+        return kept * self.write + (prefix_tokens - kept) * self.plain
+
+    def answer(self, output_tokens: int) -> float:
+        """What an answer costs; 0 where that is not known."""
+        return output_tokens * (self.output or 0.0)
+
+
+def rates(
+    rule: Rule, price: Price | None, *, ttl: str | None = None, prompt_tokens: int = 0
+) -> Rates:
+    """Rates for prompts of a length, written for a lifetime; None is the default one.
+
+    Raises UsageError for a lifetime that the rule does not have or whose price is not known.
+    """
+    names = [one.name for one in rule.ttls]
+    if ttl is not None and ttl not in names:
+        raise UsageError(
+            f"rule {rule.name} has no lifetime {ttl!r}; take one of: {', '.join(names) or 'none'}"
+        )
+    at = None if price is None else price.at(prompt_tokens=prompt_tokens)
+    if at is None:
+        factors = rule.write_factor
+        factor = next(iter(factors.values()), 1.0) if ttl is None else factors.get(ttl)
+        if factor is None:
+            factor = factors.get("")
+        if factor is None:
+            raise UsageError(_no_price(rule, ttl))
+        return Rates(
+            unit="input tokens",
+            plain=1.0,
+            read=rule.read_factor,
+            write=factor,
+            output=None,
+            rule=rule,
+        )
+    write = at.paid_rate(written=True, ttl=ttl, rule=rule)
+    read = at.read_rate(rule=rule)
+    if write is None or read is None:
+        raise UsageError(_no_price(rule, ttl))
+    output = at.output_usd_per_mtok
+    return Rates(
+        unit="usd",
+        plain=at.input_usd_per_mtok / _MILLION,
+        read=read / _MILLION,
+        write=write / _MILLION,
+        output=None if output is None else output / _MILLION,
+        rule=rule,
+    )
+
+
+def _no_price(rule: Rule, ttl: str | None) -> str:
+    return (
+        f"no price is known for writes of {ttl or 'the default lifetime'} under rule {rule.name}; "
+        "choose another lifetime, or give the price in a file of your own"
+    )
