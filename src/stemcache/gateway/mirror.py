@@ -66,7 +66,8 @@ class _Looked:
         return [known.get(walk.get(seat)) or self._guess(walk[seat]) for seat in seats]
 
     def _guess(self, units: int) -> Belief:
-        belief = self._beliefs[units] = Belief(self.tokens(units), 0, Source.GUESS)
+        cached = min(self._most, int(units * self._unit_tokens))
+        belief = self._beliefs[units] = Belief(cached, 0, Source.GUESS)
         return belief
 
 

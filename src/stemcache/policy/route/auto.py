@@ -63,7 +63,13 @@ class Auto:
     def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Random) -> Choice:
         """The seat of least cost; the runner-up is the next."""
         ask, views = tidy(ask, views)
-        computed = [computed_tokens(ask, view) for view in views]
+        prompt = float(ask.prompt_tokens)
+        computed = [
+            missing  # as `computed_tokens` has it, where there is no slow tier
+            if (missing := prompt - view.cached_tokens) > 1.0 and not view.slow_tokens
+            else computed_tokens(ask, view)
+            for view in views
+        ]
         part = self._heat.asked(
             ask.anchor,
             head=ask.head,
