@@ -51,6 +51,16 @@ def test_what_connection_names_ends_here() -> None:
     assert b"\r\nX-B: 2\r\n" in head
 
 
+@pytest.mark.parametrize("value", [b"keep-alive", b"Keep-Alive", b"close", b"keep-alive, x-a"])
+def test_what_connection_says_of_itself_ends_here(value: bytes) -> None:
+    """Wherever it stands; most clients say so with each request."""
+    head = sent((b"A", b"1"), (b"Connection", value), (b"Keep-Alive", b"timeout=5"), (b"B", b"2"))
+    assert head == (
+        b"POST /v1/x HTTP/1.1\r\nHost: replica:1\r\nA: 1\r\nB: 2\r\nContent-Length: 2\r\n"
+        b"X-Request-Id: id\r\n\r\n"
+    )
+
+
 def test_codings_of_answers_are_left_to_who_asks_for_no_prompt() -> None:
     """As usage could not be read in one."""
     assert b"gzip" not in sent((b"Accept-Encoding", b"gzip"))

@@ -146,8 +146,9 @@ class ClientConnection(asyncio.Protocol):
 
     def write(self, data: bytes) -> None:
         """Send to the client."""
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(data)
+        transport = self._transport
+        if transport is not None and not transport.is_closing():
+            transport.write(data)
 
     def finished(self, *, keep: bool) -> None:
         """The answer is written: next, please, or goodbye."""
@@ -325,14 +326,16 @@ class ClientConnection(asyncio.Protocol):
 
     def _rest(self) -> None:
         """Between two answers."""
-        limits = self._gateway.settings.limits
-        request = self._parser.request
+        parser = self._parser
+        request = parser.request
         if request is not None:
-            self._wait(limits.body_s)
-            if request.expects and not self._parser.body_begun:
+            self._wait(self._gateway.settings.limits.body_s)
+            if request.expects and not parser.body_begun:
                 self.write(_CONTINUE)
+        elif parser.in_head:
+            self._wait(self._gateway.settings.limits.head_s)
         else:
-            self._wait(limits.head_s if self._parser.in_head else _KEEP_ALIVE_S)
+            self._wait(_KEEP_ALIVE_S)
 
     def _wait(self, limit_s: float) -> None:
         self.deadline_s = self._gateway.clock.now() + limit_s

@@ -163,37 +163,34 @@ class Relay:
 
     def received(self, data: bytes, *, complete: bool) -> None:
         """Pass a part of the body on, behind the head if it is the first."""
-        client, answer = self._client, self._answer
+        gateway, client, answer = self._gateway, self._client, self._answer
         assert answer is not None, "its head has come"
-        now_s = self._gateway.clock.now()
+        now_s = gateway.clock.now()
         if self._line is not None:
             self._line.heard_s = now_s
         if complete:
             self._upstream = None
         begins = self._phase == _WAITING
-        out = answer.part(
-            data,
-            complete=complete,
-            decision=self._shown() if begins else None,
-            request_id=self._id,
-        )
+        decision = self._shown() if begins else None
+        out = answer.part(data, complete=complete, decision=decision, request_id=self._id)
         if begins:
             if not out:
                 return
             # From here on there is no other attempt.
             self._phase = _ANSWERING
             self._body = b""
-            self._gateway.release(self._request)
+            if not complete:
+                gateway.release(self._request)
         if out:
             client.write(out)
         if not self._first_told and answer.has_content:
             self._first_told = True
             if self._flight is not None and answer.status < ERRORS:
-                self._gateway.router.first(self._flight, now_s=now_s)
+                gateway.router.first(self._flight, now_s=now_s)
         if complete:
             self._complete(answer, now_s)
             return
-        client.deadline_s = now_s + self._gateway.settings.limits.idle_s
+        client.deadline_s = now_s + gateway.settings.limits.idle_s
         if begins and client.congested and self._upstream is not None:
             self._upstream.read(on=False)
 
@@ -262,25 +259,25 @@ class Relay:
                 self._send(upstream, line, self._gateway.clock.now())
 
     def _send(self, upstream: Upstream, line: Line, now_s: float) -> None:
-        request, decision = self._request, self._decision
+        gateway, request, decision = self._gateway, self._request, self._decision
         assert decision is not None, "a seat was chosen"
         self._upstream = upstream
         self._phase = _WAITING
-        self._client.deadline_s = now_s + self._gateway.settings.limits.first_byte_s
-        body = self._body
+        self._client.deadline_s = now_s + gateway.settings.limits.first_byte_s
+        method, body = request.method, self._body
         head = request_head(
-            request.method,
+            method,
             line.path + request.target if line.path else request.target,
             request.headers,
             authority=line.authority,
-            body_bytes=len(body) if body or request.method in _WITH_BODY else None,
+            body_bytes=len(body) if body or method in _WITH_BODY else None,
             request_id=self._id,
             credential=line.credential,
-            drop_credentials=self._gateway.has_keys,
+            drop_credentials=gateway.has_keys,
             rank=decision.rank,
             is_prompt=self._intake.prompt.api is not None,
         )
-        upstream.begin(self, head, body, bodiless=request.method == b"HEAD")
+        upstream.begin(self, head, body, bodiless=method == b"HEAD")
 
     def _next_seat(self, now_s: float) -> Decision | None:
         """Another that has not failed this request, if it may be tried again."""
@@ -319,8 +316,8 @@ class Relay:
         self._end()
         flight, self._flight = self._flight, None
         status = answer.status
-        router = self._gateway.router
-        self._gateway.counters.answered(status)
+        router, counters = self._gateway.router, self._gateway.counters
+        counters.answered(status)
         try:
             if flight is None:
                 return

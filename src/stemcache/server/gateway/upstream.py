@@ -115,23 +115,19 @@ class Upstream(asyncio.Protocol):
         """Whether it can take no more requests."""
         return self._transport is None or self._transport.is_closing()
 
-    @property
-    def _unheard(self) -> bool:
-        """Whether nobody waits. Parsing may change it."""
-        return self._sink is None
-
     def begin(self, sink: Sink, head: bytes, body: bytes, *, bodiless: bool) -> None:
         """Send a request and expect its answer. `bodiless`: to a HEAD."""
+        transport = self._transport
         assert self._sink is None, "one request at a time on a connection"
-        assert self._transport is not None, "it is open"
+        assert transport is not None, "it is open"
         self._sink = sink
         self._bodiless = bodiless
         self._head_done = self._answered = self._complete = self._keep = self._between = False
         self._head_bytes = 0
         if len(body) <= _ONE_WRITE_BYTES:
-            self._transport.write(head + body)
+            transport.write(head + body)
         else:
-            self._transport.writelines((head, body))
+            transport.writelines((head, body))
 
     def abort(self) -> None:
         """Close at once and say nothing more to the sink. One not yet connected never will be."""
@@ -207,7 +203,7 @@ class Upstream(asyncio.Protocol):
             if not self._complete:
                 self._fail(f"sent what is no HTTP/1.1 answer ({error})"[:200])
                 return
-        if self._unheard:
+        if self._sink is not sink:
             self._settle_abandoned()
             return
         if not self._head_done:
@@ -274,7 +270,7 @@ class Upstream(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """The end of the answer; of an interim one there is nothing to do."""
-        if self._parser.get_status_code() < 200 or self._bodiless:
+        if not self._head_done or self._bodiless:
             return
         if self._complete:
             self._keep = False
@@ -312,7 +308,8 @@ class Upstream(asyncio.Protocol):
         if transport.get_write_buffer_size():
             transport.abort()  # it has answered before it had read the request
             return
-        self.read(on=True)
+        if self._paused:
+            self.read(on=True)
         self.reused = True
         self._keeper.give(self)
 
