@@ -95,10 +95,19 @@ class Answer:
         if self._headers is not None:
             if not data and not complete:
                 return b""  # of an event, not whole yet
-            head = self._head(self._headers, decision, request_id)
+            head = answer_head(
+                self.status,
+                self._reason,
+                self._headers,
+                decision=decision,
+                sized=self._sized,
+                chunked=self._chunked,
+                close=not self.keep,
+                request_id=request_id,
+            )
             self._headers = None
-        if not self.has_content and data:
-            self.has_content = not (self._events is not None and _is_comment(data))
+        if data and not self.has_content:
+            self.has_content = self._events is None or not _is_comment(data)
         if not self._chunked:
             return head + data if head else data
         end = b"0\r\n\r\n" if complete else b""
@@ -129,23 +138,6 @@ class Answer:
         if self._events is not None:
             return self._events.usage()
         return None if self._json is None else self._json.finish()
-
-    def _head(
-        self,
-        headers: Sequence[tuple[bytes, bytes]],
-        decision: bytes | None,
-        request_id: bytes | None,
-    ) -> bytes:
-        return answer_head(
-            self.status,
-            self._reason,
-            headers,
-            decision=decision,
-            sized=self._sized,
-            chunked=self._chunked,
-            close=not self.keep,
-            request_id=request_id,
-        )
 
 
 def _plain_kind(headers: Sequence[tuple[bytes, bytes]]) -> bytes:

@@ -152,15 +152,18 @@ class ClientConnection(asyncio.Protocol):
 
     def finished(self, *, keep: bool) -> None:
         """The answer is written: next, please, or goodbye."""
+        gateway, parser = self._gateway, self._parser
         self._relay = None
-        self._end_current()
-        if not keep or self._gateway.draining:
-            self._close(linger=self._parser.begun)
+        current, self._current = self._current, None
+        if current is not None:
+            gateway.release(current)
+        if not keep or gateway.draining:
+            self._close(linger=parser.begun)
         elif self._waiting:
             # Not from here: a row of local pages would nest.
             self.deadline_s = _NEVER
             asyncio.get_running_loop().call_soon(self._next)
-        elif self._parser.stopped:
+        elif parser.stopped:
             self._close(linger=True)
         else:
             self._rest()
@@ -335,7 +338,7 @@ class ClientConnection(asyncio.Protocol):
         elif parser.in_head:
             self._wait(self._gateway.settings.limits.head_s)
         else:
-            self._wait(_KEEP_ALIVE_S)
+            self.deadline_s = self._gateway.clock.now() + _KEEP_ALIVE_S
 
     def _wait(self, limit_s: float) -> None:
         self.deadline_s = self._gateway.clock.now() + limit_s

@@ -60,30 +60,9 @@ class Unread(msgspec.Struct, frozen=True):
 
     def read(self) -> Intake:
         """Read, and edit the body. From any thread; for what it costs see `PromptReader`."""
-        body, admission = self.body, self.admission
-        tenant = admission.tenant
-        fields = salt = None
-        # However it is spelled, the name of a salt has one of the two; most need no second look.
-        if b"_salt" in body or (b"\\" in body and b"\\u" in body):
-            fields = members(body)
-        if tenant is not None or fields is not None:
-            own = None if fields is None else client_salt(body, fields=fields)
-            salt = admission.effective_salt(own)
-        read, path, headers = self.reader.read, self.path, self.headers
-        try:
-            prompt = read(path, headers, body, tenant=tenant, salt=salt)
-        except (KeyError, RuntimeError):
-            # Replicas came or went as a thread looked them up.
-            prompt = read(path, headers, body, tenant=tenant, salt=salt)
-        asks = self.asks and prompt.stream and not prompt.wants_usage and prompt.api in _ASKED
-        if asks or fields is not None or tenant is not None:
-            edit = BodyEdit(
-                salt=salt if tenant is not None and prompt.api is not None else None,
-                drop_salt=admission.drop_client_salt and fields is not None,
-                ask_usage=asks,
-            )
-            body = edit_body(body, edit, fields=fields)
-        return Intake(prompt, body, asks)
+        return _read(
+            self.path, self.headers, self.body, self.admission, self.reader, asks=self.asks
+        )
 
 
 def take(request: Request, gateway: Gateway) -> Intake | Unread | Refusal | Page:
@@ -130,8 +109,43 @@ def take(request: Request, gateway: Gateway) -> Intake | Unread | Refusal | Page
             "are none either), so the tenant's cache cannot be kept apart; send one",
             code="unreadable_body",
         )
-    unread = Unread(target, headers, body, admission, gateway.reader, settings.ask_usage)
-    return unread if len(body) > gateway.aside_bytes else unread.read()
+    reader, asks = gateway.reader, settings.ask_usage
+    if len(body) > gateway.aside_bytes:
+        return Unread(target, headers, body, admission, reader, asks)
+    return _read(target, headers, body, admission, reader, asks=asks)
+
+
+def _read(
+    path: bytes | str,
+    headers: Sequence[tuple[bytes, bytes]],
+    body: bytes,
+    admission: Admission,
+    reader: Reader,
+    *,
+    asks: bool,
+) -> Intake:
+    tenant = admission.tenant
+    fields = salt = None
+    # However it is spelled, the name of a salt has one of the two; most need no second look.
+    if b"_salt" in body or (b"\\" in body and b"\\u" in body):
+        fields = members(body)
+    if tenant is not None or fields is not None:
+        own = None if fields is None else client_salt(body, fields=fields)
+        salt = admission.effective_salt(own)
+    try:
+        prompt = reader.read(path, headers, body, tenant=tenant, salt=salt)
+    except (KeyError, RuntimeError):
+        # Replicas came or went as a thread looked them up.
+        prompt = reader.read(path, headers, body, tenant=tenant, salt=salt)
+    asks = asks and prompt.stream and not prompt.wants_usage and prompt.api in _ASKED
+    if asks or fields is not None or tenant is not None:
+        edit = BodyEdit(
+            salt=salt if tenant is not None and prompt.api is not None else None,
+            drop_salt=admission.drop_client_salt and fields is not None,
+            ask_usage=asks,
+        )
+        body = edit_body(body, edit, fields=fields)
+    return Intake(prompt, body, asks)
 
 
 def _can_be_salted(request: Request) -> bool:

@@ -52,6 +52,21 @@ class _TlsSource(Protocol):
 class Line:
     """One replica's address, and the connections to it on which nothing runs."""
 
+    __slots__ = (
+        "_clock",
+        "_idle",
+        "_open",
+        "_tls",
+        "authority",
+        "closed",
+        "credential",
+        "heard_s",
+        "made",
+        "origin",
+        "path",
+        "spec",
+    )
+
     def __init__(self, spec: ReplicaSpec, clock: Clock, tls: _TlsSource) -> None:
         self.spec = spec
         self._clock = clock
