@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_OURS = str(Path(__file__).parents[1])
+_OURS = f"{Path(__file__).parents[1]}{os.sep}"
+_PYTHON = f"{Path(os.__file__).parent}{os.sep}"
+_PACKAGES = f"{os.sep}site-packages{os.sep}"
 _LONGEST_SAID = 300
 
 
@@ -90,8 +92,8 @@ def _taken(value: object, api: Api | None, name: str) -> tuple[Portion, ...]:
             )
         return portions_of_body(value, api)
     raise UsageError(
-        f"{name} is a {type(value).__name__}; name a Layout, a request body (a dictionary), a "
-        "text, or a function without arguments that returns one of them"
+        f"{name} is of type {type(value).__name__}; name a Layout, a request body (a "
+        "dictionary), a text, or a function without arguments that returns one of them"
     )
 
 
@@ -105,21 +107,28 @@ def _told(error: BaseException, folder: Path) -> dict[str, Any]:
     """The last line of the traceback, and the user's place that it came from."""
     said = str(error) if isinstance(error, UsageError) else ""
     said = said or traceback.format_exception_only(error)[-1].strip()
-    file, line = _place(error)
+    file, line = _place(error, folder)
     if file is not None:
         with suppress(ValueError):  # elsewhere: a library's
             file = str(Path(file).resolve().relative_to(folder.resolve()))
     return {"said": said[:_LONGEST_SAID], "file": file, "line": line}
 
 
-def _place(error: BaseException) -> tuple[str | None, int | None]:
+def _place(error: BaseException, folder: Path) -> tuple[str | None, int | None]:
+    """The last place in the project; else in what it uses, but for Python itself and ourselves."""
     if isinstance(error, SyntaxError) and error.filename is not None:
         return error.filename, error.lineno
-    frames = traceback.extract_tb(error.__traceback__)
-    for frame in reversed(frames):
-        if not frame.filename.startswith((_OURS, "<frozen ")):
+    own = f"{folder.resolve()}{os.sep}"
+    frames = [
+        frame
+        for frame in reversed(traceback.extract_tb(error.__traceback__))
+        if not frame.filename.startswith((_OURS, "<"))
+        and (_PACKAGES in frame.filename or not frame.filename.startswith(_PYTHON))
+    ]
+    for frame in frames:
+        if str(Path(frame.filename).resolve()).startswith(own) and _PACKAGES not in frame.filename:
             return frame.filename, frame.lineno
-    return None, None
+    return (frames[0].filename, frames[0].lineno) if frames else (None, None)
 
 
 if __name__ == "__main__":

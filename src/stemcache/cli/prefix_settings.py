@@ -76,14 +76,15 @@ def project_of(settings: Settings) -> Project:
             "no stemcache.toml and no pyproject.toml with [tool.stemcache] is here or above; name "
             f"the prefixes of the project there: {_EXAMPLE}"
         )
-    table = Table.of(dict(settings.prefixes), settings.source, "prefixes.")
+    source = visible(Path(settings.source).name)
+    table = Table.of(dict(settings.prefixes), source, "prefixes.")
     if not table.values:
         raise UsageError(f"{settings.source} names no prefix; add a table such as {_EXAMPLE}")
-    lock = Table.of(dict(settings.lock), settings.source, "lock.")
+    lock = Table.of(dict(settings.lock), source, "lock.")
     lock.only(_LOCK_KEYS)
     timeout_s = lock.number("timeout", most=86_400)
     if timeout_s == 0:
-        raise UsageError(f"lock.timeout in {settings.source} is 0; give seconds, such as 60")
+        raise UsageError(f"lock.timeout in {source} is 0; give seconds, such as 60")
     prefixes = [_spec(name, value, table) for name, value in table.values.items()]
     return Project(
         folder=folder,
@@ -91,7 +92,7 @@ def project_of(settings: Settings) -> Project:
         lock=folder / (lock.text("file") or LOCK_NAME),
         sources=lock.words("source") or (".", "src"),
         models=lock.words("models"),
-        live=_live(lock, settings.source),
+        live=_live(lock, source),
         timeout_s=timeout_s or _TIMEOUT_S,
     )
 

@@ -32,9 +32,10 @@ __all__ = ["FORMAT", "LOCK_NAME", "check_name", "check_version", "lock_text", "r
 FORMAT = 1
 LOCK_NAME = "stemcache.lock"
 _HEAD = (
-    "# Stable prefixes of prompts, written by `stemcache prefix lock`. Where two branches meet,\n"
-    "# take the tables of both and write it again.\n"
+    "# Stable prefixes of prompts, written by `stemcache prefix lock`.\n"
+    "# Where two branches meet, take the tables of both and write it again.\n"
 )
+_AGAIN = "write it again with `stemcache prefix lock --amend`"
 _MOST_CHARS = 2**24
 _MOST_PREFIXES = 10_000
 _LARGEST = 10**12
@@ -119,7 +120,7 @@ class _Reader:
             self._fail(
                 ("format",),
                 f"its format is {_kind(made)}, and this stemcache reads {FORMAT}",
-                "use the stemcache that wrote it, or write it again with `stemcache prefix lock`",
+                f"use the stemcache that wrote it, or {_AGAIN}",
             )
         self._only((), loaded, ("format", "prefix"))
         tables = loaded.get("prefix", {})
@@ -145,17 +146,14 @@ class _Reader:
         try:
             return tomllib.loads(self._text)
         except RecursionError:
-            raise UsageError(
-                f"{self._file} nests too deeply; write it again with `stemcache prefix lock`"
-            ) from None
+            raise UsageError(f"{self._file} nests too deeply; {_AGAIN}") from None
         except ValueError as error:  # TOMLDecodeError, and Python's of a number of too many digits
             said = str(error)
             place = _PLACE.search(said)
             line = int(place[1]) if place and place[1] else self._text.count("\n") + 1
             said = said[: place.start()] if place else said
             raise UsageError(
-                f"{self._file}:{line}: this is not TOML: {said[:200]!r}; mend it, or write it "
-                "again with `stemcache prefix lock`"
+                f"{self._file}:{line}: this is not TOML: {said[:200]!r}; mend it, or {_AGAIN}"
             ) from None
 
     def _prefix(self, name: str, table: object) -> Pinned:
@@ -178,7 +176,7 @@ class _Reader:
                 (*at, key),
                 f"the {key} of prefix {name!r} does not fit its portions, as when two versions of "
                 "it were merged",
-                "write it again with `stemcache prefix lock`",
+                _AGAIN,
             )
         return Pinned(
             name=name,
