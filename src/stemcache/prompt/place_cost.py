@@ -1,0 +1,89 @@
+"""What given marks are expected to cost: the one measure that placements are chosen by.
+
+```
+tokens      │ ── segment 1 ── │ ─── segment 2 ─── │ tail │
+marks                         b1, t1              b2, t2
+found       │ ▲ .9 ···························▲ .7 │
+now         │ .9 │ .7 ························│ 0  │          chance that a token is read
+
+an average request:      now = alive(b, t), and a token of segment (b, t) costs
+                         now · read + (1 - now) · write(t)
+a request that is known: now · (read - kept) + (1 - now) · steady
+                         steady = alive · read + (1 - alive) · write(t)
+                         kept   = alive(b) · (write - read) of the default lifetime
+the tail:                input
+```
+An average request is one of many that are marked alike; what it costs is what marks are chosen by.
+Of a request whose earlier entries are known, a token that is written costs more now than it will on
+average, and one that is read will be read again: `score` counts both, `cost` only what is paid now.
+
+Chances are nested: who shares more shares less too, reads refresh, and longer lifetimes stand
+first. So what is found is the chance of the best entry that some mark reaches, and costs add up.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from stemcache.prompt.place_ground import Ground
+from stemcache.prompt.place_terms import Terms
+
+__all__ = ["Expected", "Set", "expected", "segment_score"]
+
+
+class Set(NamedTuple):
+    """A mark that is set."""
+
+    boundary: int
+    lifetime: int
+    """Number in the terms."""
+
+
+class Expected(NamedTuple):
+    """Of one request."""
+
+    score: float
+    cost: float
+    read_tokens: float
+    written_tokens: float
+
+
+def segment_score(
+    ground: Ground, terms: Terms, mark: Set, tokens: float, found_tokens: float
+) -> float:
+    """What the tokens of a mark's segment count, of which so many are expected to be found.
+
+    `found_tokens` is 0 unless it is known what is found.
+    """
+    alive = ground.alive[mark.lifetime][mark.boundary]
+    write = terms.lifetimes[mark.lifetime].write
+    steady = alive * terms.read + (1 - alive) * write
+    if not found_tokens:
+        return tokens * steady
+    usual = terms.usual
+    kept = ground.alive[usual][mark.boundary] * (terms.lifetimes[usual].write - terms.read)
+    return found_tokens * (terms.read - kept) + (tokens - found_tokens) * steady
+
+
+def expected(ground: Ground, terms: Terms, marks: Sequence[Set]) -> Expected:
+    """For marks in rising order, the provider's own among them. Linear in boundaries."""
+    by_boundary = {mark.boundary: mark for mark in marks}
+    found_at = {one.boundary: one for one in ground.found}
+    score = cost = read = written = now = 0.0
+    mark: Set | None = None
+    for at in range(ground.last, 0, -1):
+        mark = by_boundary.get(at, mark)
+        one = found_at.get(at)
+        if one is not None and mark is not None and mark.boundary <= one.last:
+            now = max(now, one.alive)
+        tokens = ground.tokens[at] - ground.tokens[at - 1]
+        if mark is None:
+            score += tokens * terms.input
+            cost += tokens * terms.input
+            continue
+        chance = now if ground.known else ground.alive[mark.lifetime][mark.boundary]
+        score += segment_score(ground, terms, mark, tokens, now * tokens)
+        write = terms.lifetimes[mark.lifetime].write
+        cost += tokens * (chance * terms.read + (1 - chance) * write)
+        read += chance * tokens
+        written += (1 - chance) * tokens
+    return Expected(score, cost, read, written)
