@@ -151,11 +151,11 @@ def test_long_prompts_cost_what_long_prompts_cost() -> None:
 
 
 def test_openai_marks_what_its_own_breakpoints_do_not() -> None:
-    """The end of the history is the provider's; static text and documents get explicit ones."""
+    """The end of the history is the provider's; documents get an explicit one, for longer."""
     laid = laid_of(*CHAT.pieces[:-1])
     placement = place(laid, rule=OPENAI, price=GPT, forecast=Poisson(laid, QUICK))
     assert placement.implicit
-    assert [one.boundary for one in placement.marks] == [2, 3]
+    assert placement.marks == (Placed(3, "12h"),)
 
 
 def test_openai_own_breakpoints_go_where_the_end_is_volatile() -> None:

@@ -110,8 +110,11 @@ def test_other_boundaries_do_not_matter(seed: int) -> None:
         case = random_case(chance, count=chance.randint(8, 40))
         terms = terms_of(case.rule, case.price, prompt_tokens=1)
         assert terms is not None
-        ground = _ground(case, terms)
-        places = tuple(at for at in range(1, ground.last + 1) if ground.allowed[at])
+        own = (chance.randint(1, len(case.laid.pieces)),) if chance.random() < 0.3 else ()
+        ground = _ground(case, terms, own=own)
+        places = tuple(
+            at for at in range(1, ground.last + 1) if ground.allowed[at] or at in ground.own
+        )
         fewer += len(candidates(ground)) < len(places)
         whole = expected(ground, terms, _shortest(ground, terms, places, 4, 0.0)).score
         score = expected(ground, terms, best_marks(ground, terms, 4)).score

@@ -11,6 +11,7 @@ changes at found entries only, and there in one direction, so the score is conve
 where something happens, or falls all the way. Its least value is at one of these:
 
 - the last allowed boundary with the same chances (moving on, they fall);
+- the last allowed one before a mark of the provider's own (which stays where it is);
 - for an entry found: the allowed ones next to it on both sides, and the last that reads it.
 
 A mark that would rather move to the left of those is better left out, for then the next mark's
@@ -71,6 +72,8 @@ def candidates(ground: Ground) -> tuple[int, ...]:
     for before, at in pairwise(allowed):
         if any(chances[before] != chances[at] for chances in ground.alive):
             chosen.add(before)
+    for at in ground.own:
+        chosen.update(allowed[: bisect_left(allowed, at)][-1:])
     for one in ground.found:
         first = bisect_left(allowed, one.boundary)
         chosen.update(allowed[max(first - 1, 0) : first + 1])
