@@ -162,14 +162,15 @@ class Layout:
         apart: bool,
     ) -> list[Piece]:
         groups = _grouped(opening, history, behind, apart=apart)
-        return [
-            piece
-            for number, group in enumerate(groups)
-            for piece in self._group(number, group, api)
-        ]
+        pieces: list[Piece] = []
+        for number, group in enumerate(groups):
+            # What generateContent reads from an object has to be followed by a message.
+            closed = api is Api.GENERATE and number + 1 == len(groups)
+            pieces += self._group(number, group, api, closed=closed)
+        return pieces
 
     def _group(
-        self, number: int, group: Sequence[Segment | Message], api: Api | None
+        self, number: int, group: Sequence[Segment | Message], api: Api | None, *, closed: bool
     ) -> list[Piece]:
         parts = [(source, part) for source in group for part in _parts(source)]
         pieces: list[Piece] = []
@@ -187,7 +188,8 @@ class Layout:
                     message=number,
                     ends_message=ends,
                     run=_run(part),
-                    markable=stability is not Stability.TURN
+                    markable=not closed
+                    and stability is not Stability.TURN
                     and is_markable(api, Section.MESSAGES, part, speaker, ends=ends),
                 )
             )
