@@ -1,0 +1,248 @@
+"""The front door: a layout that makes whole requests for a provider.
+
+```
+layout = Layout([static("rules", RULES), session("profile", who)], [search])
+body = layout.request("anthropic", model, conversation, [turn("now", clock())],
+                      options={"max_tokens": 1024})
+Anthropic().messages.create(**body)
+
+provider, model ──► rule, price (the book) ──► lay ──► place ──► render
+                                └── plan(…) ──────────────┘  to look at what was decided, and why
+```
+A provider that is known by name only, or a model that no rule speaks of, gets a request without
+marks. Requests to servers of your own (`vllm`, `sglang`) are made in the same way; prompts for a
+chat template come from `render_template.render(layout.lay(order, history))`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from stemcache.errors import UsageError
+from stemcache.prompt import (
+    render_chat,
+    render_converse,
+    render_generate,
+    render_messages,
+    render_responses,
+)
+from stemcache.prompt.conversation import Conversation
+from stemcache.prompt.forecast import Forecast
+from stemcache.prompt.forecasts import Poisson
+from stemcache.prompt.layout import Layout as BareLayout
+from stemcache.prompt.message import Message
+from stemcache.prompt.piece import Laid
+from stemcache.prompt.place import place
+from stemcache.prompt.placement import Held, Placement
+from stemcache.prompt.segment import Segment
+from stemcache.prompt.stability import Stability
+from stemcache.provider.book import Book, load_book
+from stemcache.provider.price import Price
+from stemcache.provider.resolve import resolve
+from stemcache.provider.rule import Kind, Rule
+from stemcache.trace.spans.prompt import ORDER
+from stemcache.wire.api import Api
+
+__all__ = ["Layout", "Plan"]
+
+_USUAL: Mapping[str, Api] = {
+    "anthropic": Api.MESSAGES,
+    "bedrock": Api.CONVERSE,
+    "gemini": Api.GENERATE,
+}
+"""By provider, where its own client has an API of its own; all others take chats."""
+_WRITTEN_IN: Mapping[Kind, frozenset[Api]] = {
+    "markers": frozenset({Api.CHAT, Api.CONVERSE, Api.MESSAGES}),
+    "breakpoints": frozenset({Api.CHAT, Api.RESPONSES}),
+    "objects": frozenset({Api.GENERATE}),
+}
+"""By kind of rule, the APIs that have a word for its marks; kinds without marks take any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A request before it is written: what stands where, and what that is expected to cost."""
+
+    api: Api
+    model: str
+    rule: Rule | None
+    price: Price | None
+    laid: Laid
+    placement: Placement
+    """Its `why` says what was not marked, and why not."""
+
+    def body(self, options: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """What the official client takes as keywords. Raises UsageError, as the renderer does."""
+        given = {} if options is None else options
+        laid, placement, model = self.laid, self.placement, self.model
+        match self.api:
+            case Api.MESSAGES:
+                return render_messages.render(laid, placement, model=model, options=given)
+            case Api.CONVERSE:
+                return render_converse.render(laid, placement, model=model, options=given)
+            case Api.GENERATE:
+                return render_generate.render(laid, placement, model=model, options=given)
+            case Api.RESPONSES:
+                return render_responses.render(laid, placement, model=model, options=given)
+            case Api.CHAT:
+                kind = None if self.rule is None else self.rule.kind
+                return render_chat.render(
+                    laid,
+                    placement,
+                    model=model,
+                    options=given,
+                    marker="cache_control" if kind == "markers" else "prompt_cache_breakpoint",
+                )
+            case Api.COMPLETIONS:
+                raise AssertionError("plan() makes none for completions")
+
+
+class Layout(BareLayout):
+    """Segments and tools in their order, and requests made of them. Immutable."""
+
+    def request(
+        self,
+        provider: str,
+        model: str,
+        conversation: Conversation | Sequence[Message] = (),
+        turn: Sequence[Segment] = (),
+        *,
+        options: Mapping[str, Any] | None = None,
+        forecast: Callable[[Laid], Forecast] | None = None,
+        held: Sequence[Held] = (),
+        most: int | None = None,
+        api: Api | None = None,
+        explicit: bool = False,
+        placement: Placement | None = None,
+        book: Book | None = None,
+    ) -> dict[str, Any]:
+        """The body of a request, ready for the provider's client: `plan(…).body(options)`.
+
+        Linear in the prompt but for placing; changes nothing, opens no socket.
+        """
+        plan = self.plan(
+            provider,
+            model,
+            conversation,
+            turn,
+            forecast=forecast,
+            held=held,
+            most=most,
+            api=api,
+            explicit=explicit,
+            placement=placement,
+            book=book,
+        )
+        return plan.body(options)
+
+    def plan(
+        self,
+        provider: str,
+        model: str,
+        conversation: Conversation | Sequence[Message] = (),
+        turn: Sequence[Segment] = (),
+        *,
+        forecast: Callable[[Laid], Forecast] | None = None,
+        held: Sequence[Held] = (),
+        most: int | None = None,
+        api: Api | None = None,
+        explicit: bool = False,
+        placement: Placement | None = None,
+        book: Book | None = None,
+    ) -> Plan:
+        """What `request` would send. Raises UsageError for a provider that is not known.
+
+        `forecast` makes a forecast of what was laid; without one a request a minute is expected of
+        everybody and of each conversation, nine in ten of which go on.
+        `held` and `most` are those of `place`. `api` is needed where a provider has several and
+        the usual one is not meant. `explicit`: the caller's marks, or objects, where the provider
+        keeps prefixes by itself too. `placement` is used in place of the best one: a cached object
+        ends where it was made to end. `book` is the shipped one unless given.
+        """
+        found = resolve(
+            _shipped() if book is None else book,
+            provider=provider,
+            host=None,
+            model=model,
+            api=api,
+            marked=explicit,
+            aliases={},
+        )
+        rule = found.rule
+        written_for = _api(api, provider, model, rule)
+        history = conversation.messages if isinstance(conversation, Conversation) else conversation
+        laid = self.lay(
+            ORDER if rule is None else rule.order,
+            history,
+            turn,
+            api=written_for,
+            apart=rule is not None and rule.kind == "breakpoints",
+        )
+        if placement is None:
+            placement = (
+                _unknown(provider, model)
+                if rule is None
+                else place(
+                    laid,
+                    rule=rule,
+                    price=found.price,
+                    forecast=_a_request_a_minute(laid) if forecast is None else forecast(laid),
+                    held=held,
+                    most=most,
+                )
+            )
+        return Plan(
+            api=written_for,
+            model=model,
+            rule=rule,
+            price=found.price,
+            laid=laid,
+            placement=placement,
+        )
+
+
+@cache
+def _shipped() -> Book:
+    """The book as shipped: read once, never changed."""
+    return load_book()
+
+
+def _a_request_a_minute(laid: Laid) -> Poisson:
+    """So what is shared lives, and what one conversation writes is read by most of its requests."""
+    return Poisson(laid, {Stability.STATIC: 1 / 60}, goes_on=0.9)
+
+
+def _api(api: Api | None, provider: str, model: str, rule: Rule | None) -> Api:
+    """The API that is written. Raises UsageError for one without a word for the rule's marks."""
+    chosen = _usual(provider, model, rule) if api is None else api
+    if chosen is Api.COMPLETIONS:
+        raise UsageError(
+            f"api is {chosen.value!r}, which takes one text; give {Api.CHAT.value!r}, or render a "
+            "chat template and send its text"
+        )
+    taking = _WRITTEN_IN.get(rule.kind) if rule is not None else None
+    if rule is not None and taking is not None and chosen not in taking:
+        raise UsageError(
+            f"api is {chosen.value!r}, in which marks of rule {rule.name} cannot be written; "
+            f"give one of {', '.join(sorted(one.value for one in taking))}"
+        )
+    return chosen
+
+
+def _usual(provider: str, model: str, rule: Rule | None) -> Api:
+    name = provider.strip().lower() if rule is None else rule.provider
+    if name == "vertex":
+        # One platform, the APIs of those whose models it serves.
+        return Api.MESSAGES if "claude" in model.lower() else Api.GENERATE
+    return _USUAL.get(name, Api.CHAT)
+
+
+def _unknown(provider: str, model: str) -> Placement:
+    return Placement(
+        marks=(),
+        expected_usd=None,
+        expected_read_tokens=0.0,
+        expected_written_tokens=0.0,
+        why=(f"no rule is known for {model!r} at {provider!r}, so nothing is marked",),
+    )
