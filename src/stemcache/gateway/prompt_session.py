@@ -40,8 +40,10 @@ def session_of(
     `names` are in lower case, and looked up for each header. The tenant is part of it: two tenants
     that say the same name do not share a session.
     """
-    said = _from_headers(headers, names) or _from_fields(fields)
-    if said is None:
+    said = _from_headers(headers, names)
+    if not said and not _NAMES.isdisjoint(fields):
+        said = _from_fields(fields)
+    if not said:
         return None
     if len(said) > _LONGEST:
         said = sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
@@ -66,8 +68,6 @@ def _from_headers(headers: Sequence[tuple[bytes, bytes]], names: Collection[byte
 
 
 def _from_fields(fields: Mapping[str, msgspec.Raw]) -> str | None:
-    if _NAMES.isdisjoint(fields):
-        return None
     for first, *rest in _FIELDS:
         raw = fields.get(first)
         if raw is None or len(raw) > _LARGEST_BYTES:

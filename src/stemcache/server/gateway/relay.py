@@ -389,9 +389,9 @@ class Relay:
             self._gateway.router.failed(flight, kind, now_s=now_s, blame=blame)
 
     def _end(self) -> None:
+        """What is kept of the request, the connection gives back: it is told, or ends itself."""
         if self._phase == _ENDED:
             return
         self._phase = _ENDED
         self._body = b""
-        self._gateway.release(self._request)
         self._gateway.in_flight -= 1

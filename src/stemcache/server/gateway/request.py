@@ -1,15 +1,15 @@
 """One client's request, read whole."""
 
 from collections.abc import Mapping, Sequence
-
-import msgspec
+from dataclasses import dataclass
 
 from stemcache.server.gateway.refusals import Refusal
 
 __all__ = ["Request"]
 
 
-class Request(msgspec.Struct):
+@dataclass(slots=True)
+class Request:
     """Made when the head is complete; `body` is filled in at the end of the request."""
 
     method: bytes

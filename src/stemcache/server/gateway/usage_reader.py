@@ -92,13 +92,11 @@ def usage_of(
 
 
 def _of_usage(usage: dict[str, Any]) -> AnswerUsage:
-    prompt = _count(usage.get("prompt_tokens"))
-    if prompt is not None:
-        return AnswerUsage(
-            prompt,
-            _cached(usage.get("prompt_tokens_details")),
-            _count(usage.get("completion_tokens")),
-        )
+    prompt = usage.get("prompt_tokens")
+    if _count(prompt) is not None:
+        details = usage.get("prompt_tokens_details")
+        cached = details.get("cached_tokens") if isinstance(details, dict) else None
+        return AnswerUsage(prompt, _count(cached), _count(usage.get("completion_tokens")))
     given = _count(usage.get("input_tokens"))
     output = _count(usage.get("output_tokens"))
     if "input_tokens_details" in usage:
