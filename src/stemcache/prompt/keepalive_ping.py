@@ -4,7 +4,7 @@
 |---|---|
 | Messages | `max_tokens` 0: the cache is read and nothing answered; 1 where that is refused |
 | Chat | `max_completion_tokens`, or `max_tokens` where the request says it so, of 1 |
-| Responses | `max_output_tokens` 16, the fewest it takes; nothing is stored |
+| Responses | `prewarm` where the request has cache options; else `max_output_tokens` 16 |
 | generateContent | `maxOutputTokens` 1 |
 | Converse | `maxTokens` 1 |
 | Completions | `max_tokens` 1 |
@@ -12,7 +12,8 @@
 What keys the cache stays as it is: model, tools, tool choice, thinking, effort, format. A thinking
 budget has to fit under `max_tokens`, so a Messages request with one asks for a token more than it;
 what such an answer costs is `most_output_tokens`, and a plan has to count it. The body is copied
-where it changes and shared elsewhere.
+where it changes and shared elsewhere. Sources: types of the anthropic SDK 2.14.0 and the openai SDK
+3.57.0, and Anthropic's notes on which requests refuse to answer nothing.
 """
 
 from collections.abc import Mapping
@@ -37,15 +38,16 @@ class Ping:
     """What its answer can cost at most."""
 
 
-def ping(body: Mapping[str, Any], api: Api) -> Ping:
+def ping(body: Mapping[str, Any], api: Api, *, answered: bool = False) -> Ping:
     """The cheapest request that reads the same prefix. Does not change `body`.
 
+    With `answered` it asks for the shortest answer, for servers that refuse to answer nothing.
     Raises UsageError where the body's own limits make no sense.
     """
     made = dict(body)
     match api:
         case Api.MESSAGES:
-            made["max_tokens"] = _messages(made)
+            made["max_tokens"] = max(_messages(made), int(answered))
             made.pop("stream", None)
             return Ping(made, made["max_tokens"])
         case Api.CHAT:
@@ -61,10 +63,14 @@ def ping(body: Mapping[str, Any], api: Api) -> Ping:
             made.pop("best_of", None)
             return Ping(made, 1)
         case Api.RESPONSES:
-            made["max_output_tokens"] = _FEWEST_RESPONSES
             made["store"] = False
             made.pop("background", None)
             _unstream(made)
+            if "prompt_cache_options" in made and not answered:
+                cache = _table(made, "prompt_cache_options")
+                made["prompt_cache_options"] = {**cache, "prewarm": True}
+                return Ping(made, 0)
+            made["max_output_tokens"] = _FEWEST_RESPONSES
             return Ping(made, _FEWEST_RESPONSES)
         case Api.GENERATE:
             name = "generation_config" if "generation_config" in made else "generationConfig"
@@ -81,7 +87,10 @@ def ping(body: Mapping[str, Any], api: Api) -> Ping:
 
 
 def _messages(body: Mapping[str, Any]) -> int:
-    """0 is refused beside thinking, a format, and a tool choice that forces a call."""
+    """0 is refused beside thinking, a format, and a tool choice that forces a call.
+
+    Of Bedrock and Vertex, which `anthropic_version` tells, nobody says that they take it.
+    """
     thinking = _table(body, "thinking")
     kind = thinking.get("type", "disabled")
     if kind == "enabled":
@@ -96,7 +105,8 @@ def _messages(body: Mapping[str, Any]) -> int:
         return 1
     if _table(body, "output_config").get("format") is not None:
         return 1
-    return 1 if _table(body, "tool_choice").get("type") in {"tool", "any"} else 0
+    forced = _table(body, "tool_choice").get("type") in {"tool", "any"}
+    return 1 if forced or "anthropic_version" in body else 0
 
 
 def _table(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:

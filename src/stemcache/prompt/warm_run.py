@@ -56,7 +56,8 @@ async def warm(
 ) -> list[Sent[T]]:
     """Send all calls; the results in the order given.
 
-    Errors of a call are its result and stop no other. Cancelling this cancels all of them.
+    Errors of a call are its result and stop no other. Cancelling this cancels all of them; a call
+    that is cancelled alone raises CancelledError here when the others are done.
     `most_parallel` bounds how many are under way.
     """
     if most_parallel is not None and most_parallel < 1:
@@ -91,11 +92,11 @@ class _Run(Generic[T]):
             try:
                 value = await call.send(lambda: self._begun(number))
             except Exception as error:  # noqa: BLE001  # whatever a client raises
-                if call.prefix is not None:
-                    following = self._queue.failed(call.prefix, number)
-                    if following is not None:
-                        self._lead(following)
+                self._give_up(number)
                 return Sent(error=error, led=self._led[number])
+            except asyncio.CancelledError:
+                self._give_up(number)  # cancelled alone, it would leave the others waiting
+                raise
             self._free(number)
             return Sent(value=value, led=self._led[number])
 
@@ -108,6 +109,13 @@ class _Run(Generic[T]):
         if prefix is not None:
             for other in self._queue.readable(prefix, number):
                 self._may_start[other].set()
+
+    def _give_up(self, number: int) -> None:
+        prefix = self._calls[number].prefix
+        if prefix is not None:
+            following = self._queue.failed(prefix, number)
+            if following is not None:
+                self._lead(following)
 
     def _lead(self, number: int) -> None:
         self._led[number] = True
