@@ -3,7 +3,8 @@
 ```
 StemcacheError                 everything this package raises on purpose
 ├── UsageError                 a flag, a file or a value of the user's cannot be used
-│   └── ModelError             a model directory or file cannot be loaded
+│   ├── ModelError             a model directory or file cannot be loaded
+│   └── VolatileError          text that will change where it is to stay; made in `prompt`
 ├── RequestError               one request cannot be served as asked (HTTP 4xx)
 │   ├── ContextOverflowError   prompt and answer do not fit the context or the KV memory
 │   └── UnsupportedError       a documented parameter that this server does not implement

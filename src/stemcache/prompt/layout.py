@@ -47,9 +47,10 @@ class Layout:
     """Segments and tools in their order, checked once. Immutable; make one, lay many prompts.
 
     Raises UsageError for names that occur twice, segments without content and schemas that are no
-    JSON, and VolatileError for text that will change in what is declared to stay. `count` gives the
-    tokens of a text; without it they are estimated. It is called for all texts of the history
-    whenever a prompt is laid: one that is costly should remember (`functools.cache`).
+    JSON, and VolatileError for text that will change in what is declared to stay: that look takes
+    about a second a megabyte. `count` gives the tokens of a text; without it they are estimated. It
+    is called for all texts of the history whenever a prompt is laid: one that is costly should
+    remember (`functools.cache`).
     """
 
     def __init__(
