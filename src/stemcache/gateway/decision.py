@@ -45,7 +45,7 @@ class Decision(msgspec.Struct, frozen=True):
         """The value of X-Stemcache-Decision, in the form of a structured field's parameters.
 
         Names are the fleet's own; nothing of the prompt, of another request or of a tenant is in
-        it. Without `cached` where nobody looked for what is cached. About 2 µs.
+        it. Without `cached` where nobody looked for what is cached. About 0.5 µs.
         """
         _, reason, _, ttft_s, other_s = self.choice
         # The value of a StrEnum is a plain string, which is quicker to format.

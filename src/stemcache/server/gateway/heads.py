@@ -64,7 +64,7 @@ def request_head(
     rank: int | None,
     is_prompt: bool,
 ) -> bytes:
-    """The head as it goes to a replica; O(headers), some 5 µs.
+    """The head as it goes to a replica; O(headers), some 2 µs.
 
     `body_bytes`: None for a request that had no body. `credential`: the replica's own.
     """
@@ -91,7 +91,7 @@ def answer_head(
     close: bool,
     request_id: bytes | None = None,
 ) -> bytes:
-    """The head as it goes to the client; O(headers), some 3 µs.
+    """The head as it goes to the client; O(headers), some 1 µs.
 
     `request_id`: for an answer that names none itself.
     """
