@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import mkstemp
 
 from stemcache.errors import UsageError
 from stemcache.prompt import conversation_chain as chains
@@ -162,8 +163,8 @@ def _last_digest(descriptor: int, size: int, path: str | Path) -> bytes:
 
 def _write_whole(conversation: Conversation, target: Path, *, sync: bool, over: bool) -> bool:
     """Make the file at once; False where `over` is not asked for and there is one by now."""
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    descriptor, name = mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    beside = Path(name)  # open to its owner alone, as mkstemp makes files
     try:
         try:
             _write(descriptor, HEAD + b"".join(map(line_of, conversation.links())))
@@ -235,7 +236,8 @@ def _narrow(descriptor: int) -> None:
 
 def _target(path: str | Path) -> Path:
     """What is written, links followed: a link stays a link."""
-    return Path(os.path.realpath(path))
+    with _failures(path):
+        return Path(os.path.realpath(path))
 
 
 def _warn_torn(path: str | Path, torn_bytes: int, *, stacklevel: int) -> None:

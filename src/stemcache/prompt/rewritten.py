@@ -28,6 +28,9 @@ from stemcache.wire.api import Api
 
 __all__ = ["Difference", "RewrittenError", "difference"]
 
+_TELL_FAILED = frozenset({Api.MESSAGES, Api.CONVERSE, Api.GENERATE})
+_WHOLE = frozenset({"api", "failed", "speaker", "type"})
+"""Fields that differ as a whole."""
 _EXCERPT = 16
 """Characters of each side that an error may show."""
 
@@ -63,8 +66,8 @@ class RewrittenError(UsageError):
         if found is None:
             what = f"is missing at {given}"
         else:
-            whole = found.field in {"api", "speaker", "type"}
-            place = found.field if whole else f"{found.field} from character {found.offset} on"
+            from_on = "" if found.field in _WHOLE else f" from character {found.offset} on"
+            place = found.field + from_on
             shown = f" (kept {found.kept!r}, given {found.given!r})" if any(found[2:4]) else ""
             what = f"differs in {place} at {given}{shown}"
         because = hint or ("" if found is None else found.hint)
@@ -74,15 +77,15 @@ class RewrittenError(UsageError):
         )
 
 
-def difference(kept: Part, given: Part) -> Difference | None:
-    """The first difference, None where there is none that counts. Linear."""
+def difference(kept: Part, given: Part, api: Api) -> Difference | None:
+    """The first difference, None where there is none that `api` tells of. Linear."""
     match kept, given:
         case (Text(), Text()):
             return _texts("text", kept.text, given.text) or _beside(kept.beside, given.beside)
         case (Image(), Image()):
             return _media(kept, given)
         case (Document(), Document()):
-            return _media(kept, given) or _texts("name", kept.name, given.name)
+            return _media(kept, given) or _names(kept.name, given.name)
         case (ToolCall(), ToolCall()):
             return (
                 _texts("id", kept.id, given.id)
@@ -91,7 +94,7 @@ def difference(kept: Part, given: Part) -> Difference | None:
                 or _beside(kept.beside, given.beside)
             )
         case (ToolResult(), ToolResult()):
-            return _results(kept, given)
+            return _results(kept, given, api)
         case (Thinking(), Thinking()):
             return _blocks(kept.api, kept.json, given.api, given.json)
         case (Native(), Native()):
@@ -122,14 +125,23 @@ def _media(kept: Image | Document, given: Image | Document) -> Difference | None
     return found
 
 
-def _results(kept: ToolResult, given: ToolResult) -> Difference | None:
+def _names(kept: str, given: str) -> Difference | None:
+    """Names of files, which some APIs want without their endings, and some make up."""
+    if not kept or not given or kept.rpartition(".")[0] == given:
+        return None
+    return _texts("name", kept, given)
+
+
+def _results(kept: ToolResult, given: ToolResult, api: Api) -> Difference | None:
     found = _texts("call_id", kept.call_id, given.call_id)
     if found is None and kept.name and given.name:
         found = _texts("name", kept.name, given.name)
+    if found is None and kept.failed != given.failed and api in _TELL_FAILED:
+        found = Difference("failed", 0, str(kept.failed), str(given.failed))
     if found is not None:
         return found
     for i, (one, other) in enumerate(zip(kept.parts, given.parts, strict=False)):
-        inside = difference(one, other)
+        inside = difference(one, other, api)
         if inside is not None:
             return inside._replace(field=f"parts[{i}].{inside.field}")
     if len(kept.parts) != len(given.parts):
@@ -152,13 +164,11 @@ def _beside(kept: Native | None, given: Native | None) -> Difference | None:
     if kept is None or given is None or kept.api is not given.api or kept.json == given.json:
         return None
     ours, theirs = _value(kept.json), _value(given.json)
-    if not isinstance(ours, dict) or not isinstance(theirs, dict):
-        return _texts("beside", kept.json, given.json, show=False)
-    for name in sorted(ours.keys() & theirs.keys()):
-        found = _texts(f"beside.{name}", _dumped(ours[name]), _dumped(theirs[name]), show=False)
-        if found is not None:
-            return found
-    return None
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        common = ours.keys() & theirs.keys()
+        ours = {name: ours[name] for name in common}
+        theirs = {name: theirs[name] for name in common}
+    return _values("beside", ours, theirs)
 
 
 def _blocks(kept_api: Api, kept: str, given_api: Api, given: str) -> Difference | None:
@@ -166,10 +176,33 @@ def _blocks(kept_api: Api, kept: str, given_api: Api, given: str) -> Difference 
         return Difference("api", 0, kept_api, given_api)
     if kept == given:
         return None
-    ours, theirs = _sorted(kept), _sorted(given)
+    ours, theirs = _value(kept), _value(given)
     if ours is None or theirs is None:
         return _texts("json", kept, given, show=False)
-    return _texts("json", ours, theirs, show=False)
+    return _values("json", ours, theirs)
+
+
+def _values(field: str, kept: Any, given: Any) -> Difference | None:
+    """The first difference of two JSON values, with the way to it: `json.content[0].text`."""
+    if isinstance(kept, dict) and isinstance(given, dict):
+        for name in sorted(kept.keys() | given.keys()):
+            if name not in kept or name not in given:
+                return Difference(f"{field}.{name[:40]}", 0)
+            found = _values(f"{field}.{name[:40]}", kept[name], given[name])
+            if found is not None:
+                return found
+        return None
+    if isinstance(kept, list) and isinstance(given, list):
+        for i, (one, other) in enumerate(zip(kept, given, strict=False)):
+            found = _values(f"{field}[{i}]", one, other)
+            if found is not None:
+                return found
+        same = len(kept) == len(given)
+        return None if same else Difference(f"{field}[{min(len(kept), len(given))}]", 0)
+    if isinstance(kept, str) and isinstance(given, str):
+        return _texts(field, kept, given, show=False)
+    # As texts: in Python, true equals 1.
+    return _texts(field, _dumped(kept), _dumped(given), show=False)
 
 
 def _sorted(text: str) -> str | None:
