@@ -273,7 +273,6 @@ def diff(
     check_format(log_format, source="--format")
     run = started(names, config)
     file = run.project.lock
-    remarks: tuple[str, ...] = ()
     if base is None:
         found = read(file)
         if found is None:
@@ -293,14 +292,13 @@ def diff(
         texts=texts,
         payers=payers(run, before, logs=logs, log_format=log_format, live=live),
     )
-    findings = _unstable_findings(run)
     shown = (*unstable_of(run.built, run.prefixes), *told)
     priced = any(one.costs for one in told)
     if any(one.difference is not None for one in told) and not priced:
         remarks += (
             'no model is named, so nothing is priced; add models = ["provider/model"] to [lock]',
         )
-    report = _report(run, findings, shown, remarks)
+    report = _report(run, _unstable_findings(run), shown, remarks)
     _print(report, output_format, show_text=show_text)
     if not shown:
         said = f"{file.name}{f' of {base}' if base else ''}"

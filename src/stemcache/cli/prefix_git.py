@@ -59,6 +59,8 @@ def lock_at(commit: str, lock: Path) -> str | None:
 @contextmanager
 def checked_out(folder: Path, commit: str) -> Iterator[Path]:
     """That folder as it is in a commit, in a temporary place. The work tree is not touched."""
+    if not hasattr(tarfile, "data_filter"):
+        raise NoHistoryError("earlier files are unpacked by Python 3.11.4 and later; use one")
     prefix = _git(folder, "rev-parse", "--show-prefix").strip()
     top = Path(_git(folder, "rev-parse", "--show-toplevel").rstrip("\n"))
     with tempfile.TemporaryDirectory(prefix="stemcache-") as place:
