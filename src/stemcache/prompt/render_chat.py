@@ -73,7 +73,7 @@ def render(
     given = options_of(options, _TAKEN)
     marked = bool(placement.marks)
     if marker == "prompt_cache_breakpoint":
-        given = with_cache_options(given, marked=marked)
+        given = with_cache_options(given, placement)
     system = system_texts(laid, Api.CHAT)
     turns = turns_of(laid, Api.CHAT)
     check_turns(merged(turns), Api.CHAT)
@@ -165,7 +165,8 @@ class _Writer:
             if isinstance(part, Text):
                 _add_members(members, beside_of(part, piece, Api.CHAT), block)
             parts.append(self._part(block))
-        content = self._content(parts) if parts else None
+        # Only beside calls may there be no content.
+        content = self._content(parts) if parts else None if calls else ""
         message = {"role": "assistant", "content": content, **members}
         return message | {"tool_calls": calls} if calls else message
 
@@ -174,11 +175,13 @@ class _Writer:
         for part in result.parts:
             if not isinstance(part, Text):
                 raise UsageError(
-                    f"{where(block.piece)} holds a {type(part).__name__}, which results in a chat "
+                    f"{where(block.piece)} holds a picture or a file, which results in a chat "
                     "cannot; send it in a user's message, or use the Responses API"
                 )
             texts.append(part.text)
-        mark = self._marks.take(block.place) if texts else None
+        mark = self._marks.take(block.place)
+        if mark is not None:
+            texts = texts or [""]
         last = len(texts) - 1
         parts = [self._text(text, mark if at == last else None) for at, text in enumerate(texts)]
         content = self._content(parts) if parts else ""

@@ -1,7 +1,6 @@
 """Pictures and files by what APIs ask for: their bytes, an address, a name."""
 
 from base64 import b64decode
-from binascii import Error
 
 from stemcache.errors import UsageError
 from stemcache.prompt.part import Document, Image
@@ -44,7 +43,7 @@ def bytes_of(part: Image | Document, at: str) -> bytes:
     """Its bytes. Raises UsageError for what is no base64."""
     try:
         return b64decode(source(part, at), validate=True)
-    except Error as error:
+    except ValueError as error:
         raise UsageError(f"{at} is no base64; encode its bytes with base64.b64encode") from error
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from stemcache.errors import UsageError
-from stemcache.prompt.placement import Placed
+from stemcache.prompt.placement import Placed, Placement
 
 __all__ = ["breakpoint_of", "with_cache_options"]
 
@@ -18,16 +18,14 @@ def breakpoint_of(mark: Placed | None) -> dict[str, Any]:
     return {"prompt_cache_breakpoint": {"mode": "explicit", **ttl}}
 
 
-def with_cache_options(options: dict[str, Any], *, marked: bool) -> dict[str, Any]:
-    """Options where explicit breakpoints are the only ones, unless they say otherwise.
+def with_cache_options(options: dict[str, Any], placement: Placement) -> dict[str, Any]:
+    """Options that turn the API's own breakpoint off where the placement does, unless they say.
 
-    Else the API writes one of its own at the latest message, which is paid for and, behind a turn
-    segment, never read. Who asks a model of this kind without a mark passes the mode themselves:
-    to change it loses the cache. Raises UsageError for options that are no object.
+    Raises UsageError for options of the cache that are no object.
     """
-    if not marked:
-        return options
     given = options.get(_OPTIONS, {})
     if not isinstance(given, dict):
         raise UsageError(f"option {_OPTIONS!r} is no object; give it mode and ttl, or leave it out")
+    if placement.implicit:
+        return options
     return {**options, _OPTIONS: {"mode": "explicit", **given}}

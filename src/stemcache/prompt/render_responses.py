@@ -60,8 +60,7 @@ def render(
 
     Linear in the prompt; changes nothing. Raises UsageError for what the API would refuse.
     """
-    marked = bool(placement.marks)
-    given = with_cache_options(options_of(options, _TAKEN), marked=marked)
+    given = with_cache_options(options_of(options, _TAKEN), placement)
     tools = tools_of(laid)
     system = system_texts(laid, Api.RESPONSES)
     turns = turns_of(laid, Api.RESPONSES)
@@ -71,7 +70,10 @@ def render(
     body: dict[str, Any] = {"model": model, **given}
     if tools:
         body["tools"] = [_tool(tool) for _, tool in tools]
-    body["input"] = [*_developer(system, marks), *_joined(_items(turns, marks, listed=marked))]
+    body["input"] = [
+        *_developer(system, marks),
+        *_joined(_items(turns, marks, listed=bool(placement.marks))),
+    ]
     marks.done(Api.RESPONSES)
     return body
 
@@ -170,8 +172,8 @@ def _answer(text: str, beside: dict[str, Any]) -> dict[str, Any]:
 
 
 def _result(result: ToolResult, block: Block, marks: Marks, *, listed: bool) -> dict[str, Any]:
-    at, inside = where(block.piece), result.parts
-    mark = marks.take(block.place) if inside else None
+    at, mark = where(block.piece), marks.take(block.place)
+    inside = result.parts if mark is None else result.parts or (Text(""),)
     output: str | list[dict[str, Any]] = ""
     if len(inside) == 1 and isinstance(inside[0], Text) and not listed:
         output = inside[0].text
