@@ -224,6 +224,28 @@ def test_lifetimes_without_a_price_are_left_out_unless_asked_for() -> None:
         options(unpriced, None, gaps, prefix_tokens=9_000, written_tokens=0, turns=5, ttls=("1h",))
 
 
+def test_a_short_beginning_speaks_for_the_longer_lifetime() -> None:
+    """Its dearer first write weighs less; nothing else changes."""
+    gaps = Gaps.of([30.0] * 8 + [3_000.0] * 2)
+
+    def cost(first: int | None) -> dict[str | None, float]:
+        found = options(
+            OPUS,
+            OPUS_PRICE,
+            gaps,
+            prefix_tokens=100_000,
+            written_tokens=1_000,
+            turns=4,
+            first_tokens=first,
+        )
+        return {one.ttl: one.expected for one in found}
+
+    whole, short = cost(None), cost(10_000)
+    assert cost(100_000) == whole
+    assert whole["5m"] - short["5m"] == pytest.approx(90_000 * 5.75e-6 / 4)
+    assert whole["1h"] - short["1h"] == pytest.approx(90_000 * 9.5e-6 / 4)
+
+
 def test_fewer_than_one_turn_is_refused() -> None:
     """As are negative lengths."""
     for prefix, written, turns in ((1, 1, 0.5), (-1, 1, 2), (1, -1, 2)):

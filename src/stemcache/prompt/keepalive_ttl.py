@@ -46,6 +46,7 @@ def options(
     prefix_tokens: int,
     written_tokens: int,
     turns: float,
+    first_tokens: int | None = None,
     ttls: Sequence[str] | None = None,
     pinged: bool = True,
     margin_s: float = 15.0,
@@ -54,12 +55,13 @@ def options(
     """Every lifetime of the rule that has a price, the cheapest first.
 
     A turn has a prefix of `prefix_tokens` and writes `written_tokens` behind it; the first of
-    `turns` writes the prefix too, and each is followed by a gap, the last by one without an end.
+    `turns` writes `first_tokens` of prefix too, all of it unless given. Each is followed by a gap,
+    the last by one without an end.
     `ttls` are those that the API takes; all of the rule's unless
     given. `gone_after_s` is when entries of the default lifetime go, as in `life`. Raises
     UsageError for fewer than one turn.
     """
-    if turns < 1 or prefix_tokens < 0 or written_tokens < 0:
+    if turns < 1 or min(prefix_tokens, written_tokens, first_tokens or 0) < 0:
         raise UsageError(
             f"{turns!r} turns with a prefix of {prefix_tokens} tokens and {written_tokens} more a "
             "turn; give at least one turn, and no negative length"
@@ -78,8 +80,9 @@ def options(
         stake = stakes(paid, prefix_tokens)
         done = plan(stake, gaps, lasts, margin_s=margin_s, most_pings=1_000 if pinged else 0)
         lost = stake.cold * _comes_late(gaps, lasts)
+        begun = stakes(paid, prefix_tokens if first_tokens is None else first_tokens).cold
         turn = paid.warm(prefix_tokens) + written_tokens * paid.write
-        expected = turn + stake.cold / turns + lost - done.expected
+        expected = turn + begun / turns + lost - done.expected
         found.append(Option(ttl=name, expected=expected, plan=done, unit=paid.unit))
     return tuple(sorted(found, key=lambda one: one.expected))
 

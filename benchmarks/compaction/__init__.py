@@ -1,0 +1,1 @@
+"""What keeping caches alive and compacting histories save on real coding sessions."""
