@@ -119,7 +119,15 @@ def _messages(
         hidden = {"type": "redacted_thinking", "data": name(rng, "data")}
         content.append(of(sealed if rng.random() < 0.7 else hidden))
     if text is not None:
-        cited = {"type": "char_location", "cited_text": "é", "document_index": 0}
+        cited = {
+            "type": "char_location",
+            "cited_text": "é",
+            "document_index": 0,
+            "document_title": None,
+            "start_char_index": 0,
+            "end_char_index": 1,
+            "file_id": None,
+        }
         citations = [cited] if rng.random() < 0.2 else None
         content.append(of({"type": "text", "text": text, "citations": citations}))
     for _ in range(calls):

@@ -19,6 +19,7 @@ from stemcache.prompt.native import (
     mapped,
     native,
     string,
+    thought,
     unreadable,
     worth_keeping,
 )
@@ -106,8 +107,8 @@ def _part(block: dict[str, Any], where: str) -> Part:
                 ),
                 beside=beside(_API, call, _CALL, where),
             )
-        case {"reasoningContent": dict(thought), **rest} if not rest:
-            return Thinking(api=_API, json=_thought(thought, where))
+        case {"reasoningContent": dict(inner), **rest} if not rest:
+            return Thinking(api=_API, json=_reasoning(inner, where))
         case {"toolResult": dict(result), **rest} if not rest:
             return _result(block, result, where)
         case {"image": _, **rest} | {"document": _, **rest} if not rest:
@@ -117,16 +118,9 @@ def _part(block: dict[str, Any], where: str) -> Part:
     return native(_API, block, where, ())
 
 
-def _thought(thought: dict[str, Any], where: str) -> str:
-    made = dict(thought)
-    inner = made.get("reasoningText")
-    if isinstance(inner, dict):
-        made["reasoningText"] = {
-            name: inner[name]
-            for name in dict.fromkeys(("text", "signature", *sorted(inner)))
-            if inner.get(name) is not None
-        }
-    return compact({"reasoningContent": made}, where)
+def _reasoning(inner: dict[str, Any], where: str) -> str:
+    made = thought(_API, inner, where, ())
+    return f'{{"reasoningContent":{made.json}}}'
 
 
 def _result(block: dict[str, Any], result: dict[str, Any], where: str) -> ToolResult | Native:

@@ -4,7 +4,7 @@
 text              Text        its thoughtSignature beside it; alone with an empty text: Thinking
 thought           Thinking
 functionCall      ToolCall    its thoughtSignature beside it; an id that is missing is ""
-functionResponse  ToolResult  where the response is {"result": "…"}, else Native
+functionResponse  ToolResult  where the response is a result or error of texts, else Native
 inlineData        Image, Document                fileData, executableCode, …   Native
 ```
 """
@@ -22,10 +22,11 @@ from stemcache.prompt.native import (
     mapped,
     native,
     string,
+    thought,
     unreadable,
     worth_keeping,
 )
-from stemcache.prompt.part import Document, Image, Part, Text, Thinking, ToolCall, ToolResult
+from stemcache.prompt.part import Document, Image, Part, Text, ToolCall, ToolResult
 from stemcache.wire.api import Api
 
 __all__ = ["answer_parts", "camel", "turns"]
@@ -94,7 +95,7 @@ def _parts(given: Any, where: str) -> tuple[Part, ...]:
 def _part(part: dict[str, Any], where: str) -> Part:
     match part:
         case {"thought": True} | {"text": "", "thoughtSignature": _}:
-            return Thinking(api=_API, json=native(_API, part, where, _LEAD).json)
+            return thought(_API, part, where, _LEAD)
         case {"text": str(text)}:
             return Text(text, beside(_API, part, _TEXT | {"thought"}, where))
         case {"functionCall": dict(call)}:
@@ -103,8 +104,8 @@ def _part(part: dict[str, Any], where: str) -> Part:
             result = _result(response)
             if result is not None:
                 return result
-        case {"inlineData": dict(blob)} if len(part) == 1:
-            media = _media(_inner(blob))
+        case {"inlineData": blob} if len(part) == 1:
+            media = _media(blob)
             if media is not None:
                 return media
     made = {name: _inner(value) for name, value in part.items()}
@@ -138,16 +139,30 @@ def _call(part: dict[str, Any], call: dict[str, Any], where: str) -> ToolCall:
 def _result(response: dict[str, Any]) -> ToolResult | None:
     """None where more is said than a part has fields for."""
     match {name: value for name, value in response.items() if value is not None}:
-        case {"name": str(name), "response": {"result": str(text), **others}, **rest} if (
-            not others and rest.keys() <= {"id"}
-        ):
-            call = rest.get("id", "")
-            return ToolResult(call_id=str(call), name=name, parts=(Text(text),) if text else ())
-    return None
+        case {"name": str(name), "response": {"result": said, **others}, **rest} if not others:
+            failed = False
+        case {"name": str(name), "response": {"error": said, **others}, **rest} if not others:
+            failed = True
+        case _:
+            return None
+    call, given = rest.pop("id", ""), rest.pop("parts", [])
+    texts = [said] if isinstance(said, str) and said else said or []
+    if rest or not isinstance(call, str) or not _all(texts, str) or not _all(given, dict):
+        return None
+    media = [_media(camel(one).get("inlineData")) for one in given if len(camel(one)) == 1]
+    inside = [one for one in media if one is not None]
+    if len(inside) < len(given):
+        return None
+    parts = (*map(Text, texts), *inside)
+    return ToolResult(call_id=call, name=name, parts=parts, failed=failed)
 
 
-def _media(blob: dict[str, Any]) -> Image | Document | None:
-    match {name: value for name, value in blob.items() if value is not None}:
+def _all(values: Any, kind: type) -> bool:
+    return isinstance(values, list) and all(isinstance(one, kind) for one in values)
+
+
+def _media(blob: Any) -> Image | Document | None:
+    match _inner(blob):
         case {"mimeType": str(media_type), "data": str(data), **rest} if not rest:
             if media_type.startswith("image/"):
                 return Image(media_type=media_type, base64=data)

@@ -21,6 +21,7 @@ from stemcache.prompt.native import (
     mapped,
     native,
     string,
+    thought,
     unreadable,
     worth_keeping,
 )
@@ -30,7 +31,6 @@ from stemcache.prompt.part import (
     Native,
     Part,
     Text,
-    Thinking,
     ToolCall,
     ToolResult,
 )
@@ -98,7 +98,7 @@ def _part(block: dict[str, Any], outer: str, number: int) -> Part:
                 beside=beside(_API, block, _CALL, where),
             )
         case "thinking" | "redacted_thinking":
-            return Thinking(api=_API, json=native(_API, block, where, _LEAD).json)
+            return thought(_API, block, where, _LEAD)
         case "tool_result":
             return _result(block, where)
         case "image" | "document":

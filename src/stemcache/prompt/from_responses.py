@@ -24,6 +24,7 @@ from stemcache.prompt.native import (
     mapped,
     native,
     string,
+    thought,
     unreadable,
     worth_keeping,
 )
@@ -33,7 +34,6 @@ from stemcache.prompt.part import (
     Native,
     Part,
     Text,
-    Thinking,
     ToolCall,
     ToolResult,
 )
@@ -93,8 +93,7 @@ def _item(item: dict[str, Any], where: str) -> tuple[Speaker, tuple[Part, ...]]:
         case "function_call_output":
             return "user", (_output(item, where),)
         case "reasoning":
-            thought = native(_API, item, where, _LEAD)
-            return "assistant", (Thinking(api=_API, json=thought.json),)
+            return "assistant", (thought(_API, item, where, _LEAD),)
         case "item_reference":
             raise unreadable(where, "names an item that the server keeps", "send the item itself")
         case str():

@@ -14,7 +14,7 @@ from typing import Any
 
 from stemcache.errors import UsageError
 from stemcache.prompt.message import Speaker
-from stemcache.prompt.part import Native, Part, Text
+from stemcache.prompt.part import Native, Part, Text, Thinking
 from stemcache.wire.api import Api
 
 __all__ = [
@@ -26,13 +26,15 @@ __all__ = [
     "mapped",
     "native",
     "opened",
-    "ordered",
     "string",
+    "thought",
     "unreadable",
     "worth_keeping",
 ]
 
 _CLIENTS_OWN = frozenset({"output_parsed", "parsed", "parsed_arguments", "parsed_output"})
+_FREE = frozenset({"args", "input", "input_schema", "json", "response", "schema"})
+"""Members that hold JSON of a model, a tool or a person: its order is its own."""
 _MOST_DEPTH = 200
 
 
@@ -138,30 +140,42 @@ def compact(value: object, where: str) -> str:
         raise unreadable(where, "holds a number or value that JSON has not") from None
 
 
-def ordered(block: Mapping[str, Any], lead: tuple[str, ...]) -> dict[str, Any]:
-    """A block with the members that are known first, nulls left out.
-
-    Clients' objects have the order of their declaration, answers that of the server: a block must
-    have the same bytes whichever way it came.
-    """
-    names = dict.fromkeys((*(name for name in lead if name in block), *sorted(block)))
-    return {name: block[name] for name in names if _goes_back(name, block[name])}
-
-
 def native(api: Api, block: Mapping[str, Any], where: str, lead: tuple[str, ...]) -> Native:
-    """A block that is passed on as it is."""
-    return Native(api=api, json=compact(ordered(block, lead), where))
+    """A block that is passed on: all that it has, also nulls, which some members must be."""
+    return Native(api=api, json=compact(_ordered(block, lead), where))
+
+
+def thought(api: Api, block: Mapping[str, Any], where: str, lead: tuple[str, ...]) -> Thinking:
+    """A thought with its seal; what it has as null it has not."""
+    given = {name: value for name, value in block.items() if value is not None}
+    return Thinking(api=api, json=compact(_ordered(given, lead), where))
 
 
 def beside(api: Api, block: Mapping[str, Any], known: frozenset[str], where: str) -> Native | None:
-    """The members that a part has no field for, sorted; None where there are none."""
-    rest = {name: block[name] for name in sorted(block.keys() - known)}
-    rest = {name: value for name, value in rest.items() if _goes_back(name, value)}
-    return Native(api=api, json=compact(rest, where)) if rest else None
+    """The members that a part has no field for; None where there are none but nulls."""
+    rest = {name: block[name] for name in block.keys() - known if block[name] is not None}
+    made = _ordered(rest, ())
+    return Native(api=api, json=compact(made, where)) if made else None
 
 
-def _goes_back(name: str, value: object) -> bool:
-    return value is not None and name not in _CLIENTS_OWN
+def _ordered(block: Mapping[str, Any], lead: tuple[str, ...]) -> dict[str, Any]:
+    """A block with the members of `lead` first and the others by name, at every depth.
+
+    Clients' objects have the order of their declaration, answers that of the server: a block must
+    have the same bytes whichever way it came. What a model or a tool wrote keeps its order.
+    """
+    names = dict.fromkeys((*(name for name in lead if name in block), *sorted(block)))
+    return {name: _settled(name, block[name]) for name in names if name not in _CLIENTS_OWN}
+
+
+def _settled(name: str, value: Any) -> Any:
+    if name in _FREE:
+        return value
+    if isinstance(value, dict):
+        return _ordered(value, ("type",))
+    if isinstance(value, list):
+        return [_settled("", one) for one in value]
+    return value
 
 
 def worth_keeping(part: Part) -> bool:
