@@ -13,6 +13,7 @@ from stemcache.errors import UsageError
 from stemcache.record import record as record_module
 from stemcache.record import recorder as recorder_module
 from stemcache.record.capture import Budget, Capture
+from stemcache.record.record import Line
 from stemcache.record.recorder import Recorder
 from tests.record.fake_provider import FakeProvider
 from tests.record.live_proxy import near_proxy, read_records
@@ -317,3 +318,56 @@ def test_many_threads_submit_to_one_writer(tmp_path: Path) -> None:
         thread.join()
     assert recorder.close().recorded == 200
     assert len(read_records(tmp_path / "calls.jsonl")) == 200
+
+
+def test_without_an_output_lines_are_made_for_who_listens(tmp_path: Path) -> None:
+    """Nothing is written, everything is counted, and `each` sees what would have been written."""
+    lines: list[Line] = []
+    recorder = Recorder(None, tell=Told(), each=lines.append)
+    for number in range(20):
+        recorder.submit(exchange(b'{"messages": [%d]}' % number))
+    tally = recorder.close()
+
+    assert recorder.path is None
+    assert (tally.recorded, tally.lost, tally.prompt_tokens) == (20, 0, 80)
+    assert [json.loads(line.data)["request"] for line in lines] == [
+        f'{{"messages": [{n}]}}' for n in range(20)
+    ]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_who_listens_hears_of_what_cannot_be_written_and_may_fail(tmp_path: Path) -> None:
+    """A full disk stops no listener, and a listener that raises stops no record."""
+    lines: list[Line] = []
+
+    def each(line: Line) -> None:
+        lines.append(line)
+        raise ValueError("not my day")
+
+    for output, recorded in (("/dev/full", 0), (tmp_path / "calls.jsonl", 3)):
+        recorder = Recorder(output, tell=Told(), each=each)
+        for _ in range(3):
+            recorder.submit(exchange())
+        assert recorder.close().recorded == recorded
+    assert len(lines) == 6
+
+
+def test_settle_waits_for_all_that_was_handed_over() -> None:
+    """Whoever asks has seen every call that ended; a listener that hangs is not waited for."""
+    lines: list[Line] = []
+    hold = threading.Event()
+
+    def each(line: Line) -> None:
+        hold.wait(10)
+        lines.append(line)
+
+    recorder = Recorder(None, tell=Told(), each=each)
+    for _ in range(3):
+        recorder.submit(exchange())
+    assert not recorder.settle(0.01)
+    assert recorder.waiting >= 2
+    hold.set()
+    assert recorder.settle(10)
+    assert (len(lines), recorder.waiting) == (3, 0)
+    recorder.close()
+    assert recorder.settle(0.0)

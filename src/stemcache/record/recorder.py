@@ -5,6 +5,7 @@ submit ──► queue (bounded in calls and in bytes) ──► thread: line_of
    │ full, closed, or the thread has died                  │ disk full, file full, a mistake of ours
    └──────────────────────► counted as lost, said on `tell` ◄
 ```
+Without an output nothing is written; `each` then is all that lines are made for.
 """
 
 import os
@@ -52,26 +53,33 @@ class Recorder:
 
     def __init__(
         self,
-        output: Path | str,
+        output: Path | str | None,
         *,
         keep: Keep | None = None,
         most_bytes: int = _MOST_FILE_BYTES,
         most_body_bytes: int = _BODY_BYTES,
         memory_bytes: int = _MEMORY_BYTES,
         tell: Callable[[str], None],
+        each: Callable[[Line], None] | None = None,
     ) -> None:
-        """Open the file. Raises UsageError where it cannot be written."""
-        path = Path(output)
+        """Open the file. Raises UsageError where it cannot be written.
+
+        `each` is given every line, written or not, by the thread that writes: calls that wait to be
+        written wait for it too, so it has to be quick or to let lines pass. What it raises is
+        swallowed.
+        """
+        path = None if output is None else Path(output)
         self.path = path
         self.tally = Tally()
         self._keep = keep or Keep()
         self._most_body_bytes = most_body_bytes
         self._memory_bytes = memory_bytes
         self._tell = tell
-        self._output = Output(path, most_bytes=most_bytes)
+        self._each = each
+        self._output = None if path is None else Output(path, most_bytes=most_bytes)
         self._talks: list[threading.Thread] = []
-        self._key = ScopeKey.beside(path)
-        if self._output.narrowed:
+        self._key = ScopeKey.passing() if path is None else ScopeKey.beside(path)
+        if self._output is not None and self._output.narrowed:
             self._say(f"{path} could be read by others; it is for its owner alone now (mode 600)")
         self._closed = False
         self._told = 1
@@ -113,6 +121,20 @@ class Recorder:
             count = "1 call was" if self.tally.lost == 1 else f"{self.tally.lost:,} calls were"
         self._say(f"{count} not recorded so far: {reason}; calls go on")
 
+    @property
+    def waiting(self) -> int:
+        """Calls that have ended and whose lines are not made yet, but for the one being made."""
+        return self._queue.qsize()
+
+    def settle(self, timeout_s: float) -> bool:
+        """Wait until all calls handed over so far are dealt with; whether they are in time."""
+        if self._closed:
+            return True
+        reached = threading.Event()
+        writer = self._writer()
+        self._queue.put(reached)
+        return writer.is_alive() and reached.wait(timeout_s)
+
     def close(self, timeout_s: float = 10.0) -> Tally:
         """Write what waits, as far as time allows, and close the file. May be called twice."""
         if not self._closed:
@@ -125,11 +147,11 @@ class Recorder:
                     left = self._queue.get_nowait()
                 except Empty:
                     break
-                if left is not None:
+                if isinstance(left, Exchange):
                     self.lose(left, "the recorder was closed before it was written")
             if thread.is_alive():
                 self.tally.lost += 1
-            else:
+            elif self._output is not None:
                 with suppress(OSError):
                     self._output.close()
             for talk in self._talks:
@@ -139,7 +161,7 @@ class Recorder:
     def _begin(self) -> None:
         self._lock = threading.Lock()
         self._budget = Budget(self._memory_bytes)
-        self._queue: SimpleQueue[Exchange | None] = SimpleQueue()
+        self._queue: SimpleQueue[Exchange | threading.Event | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def _writer(self) -> threading.Thread:
@@ -152,17 +174,23 @@ class Recorder:
 
     def _after_fork(self) -> None:
         """A fork has no thread but its own; what waits to be written is the parent's."""
-        self._output.reopen()
+        if self._output is not None:
+            self._output.reopen()
         self._begin()
 
     def _run(self) -> None:
         queue = self._queue
         while (exchange := queue.get()) is not None:
+            if isinstance(exchange, threading.Event):
+                exchange.set()
+                continue
             try:
                 line = line_of(exchange, self._key, self._keep)
                 if line is not None:
-                    self._output.write(line.data)
-                    self._count(line)
+                    try:
+                        self._write(line)
+                    finally:
+                        self._pass_on(line)
                 exchange.release()
             except OutputFullError:
                 self.lose(exchange, "the file has reached the size that --max-bytes allows")
@@ -173,6 +201,16 @@ class Recorder:
             except BaseException:
                 self.lose(exchange, "the thread that writes has died")
                 raise
+
+    def _write(self, line: Line) -> None:
+        if self._output is not None:
+            self._output.write(line.data)
+        self._count(line)
+
+    def _pass_on(self, line: Line) -> None:
+        if self._each is not None:
+            with suppress(Exception):
+                self._each(line)
 
     def _count(self, line: Line) -> None:
         tally = self.tally

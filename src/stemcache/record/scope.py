@@ -26,6 +26,11 @@ class ScopeKey:
         self._key = key
 
     @classmethod
+    def passing(cls) -> "ScopeKey":
+        """One that ends with the process: for what is kept in memory."""
+        return cls(secrets.token_bytes(_KEY_BYTES))
+
+    @classmethod
     def beside(cls, output: Path) -> "ScopeKey":
         """The key of this file, made if there is none.
 
