@@ -15,16 +15,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stemcache.lint.analyse import analyse
-from stemcache.lint.finding import Finding, Report
+from stemcache.lint.analyse import Analysis, analyse
+from stemcache.lint.collect import Occurrence
+from stemcache.lint.finding import Finding, Report, Severity
 from stemcache.lint.log import Row
 from stemcache.lint.options import Options
+from stemcache.lint.room import RUNNING, Room
+from stemcache.provider.book import load_book
 from stemcache.trace.calls.call import Call, Fidelity, Place
 from tests.lint.logs import TODAY, MemoryLog, anthropic, call, chat, lint, prose, tool
 
 Body = dict[str, Any]
 
 T0 = 1_800_000_000.0
+FOR_A_LOG = Room()
 POOL = [
     prose(words, seed) for seed, words in enumerate([3, 20, 60, 200, 600, 1_500, 300, 90, 700, 40])
 ]
@@ -199,9 +203,9 @@ def _log(seed: int, *, usage: float | None = None) -> list[Call]:
     return calls
 
 
-def _lint(calls: Sequence[Call]) -> tuple[Report, list[Row]]:
+def _lint(calls: Sequence[Call], *, room: Room = FOR_A_LOG) -> tuple[Report, list[Row]]:
     rows: list[Row] = []
-    report = analyse(MemoryLog(calls), options=Options(today=TODAY), on_row=rows.append)
+    report = analyse(MemoryLog(calls), options=Options(today=TODAY), on_row=rows.append, room=room)
     return report, rows
 
 
@@ -455,23 +459,96 @@ def test_calls_are_judged_in_the_order_of_time() -> None:
 
 def test_parent_that_cannot_be_read_again_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pipe cannot be read twice: what was lost is not said, and nothing breaks."""
-    monkeypatch.setattr("stemcache.lint.known._PROMPT_BYTES", 1)
     bodies = [anthropic(3), anthropic(2, system=prose(2_000, 99)), anthropic(4)]
     bodies[2]["system"][0]["text"] = "You never guess.\n" + bodies[0]["system"][0]["text"]
     calls = [call(body, line) for line, body in enumerate(bodies, start=1)]
     monkeypatch.setattr(MemoryLog, "again", lambda *_: None)
-    report, rows = _lint(calls)
+    report, rows = _lint(calls, room=Room(prompt_bytes=1))
     assert report.total.calls == 3
     assert rows[2].parent == Place("log.jsonl", 1)
     assert rows[2].losses == ()
     assert report.findings == ()
 
 
-def test_parent_whose_text_is_gone_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parent_whose_text_is_gone_is_read_again() -> None:
     """Memory is bounded, and what was lost is said all the same."""
-    monkeypatch.setattr("stemcache.lint.known._PROMPT_BYTES", 1)
     bodies = [anthropic(3), anthropic(2, system=prose(2_000, 99)), anthropic(4)]
     bodies[2]["system"][0]["text"] = "You never guess.\n" + bodies[0]["system"][0]["text"]
-    report, rows = _lint([call(body, line) for line, body in enumerate(bodies, start=1)])
+    calls = [call(body, line) for line, body in enumerate(bodies, start=1)]
+    report, rows = _lint(calls, room=Room(prompt_bytes=1))
     assert rows[2].parent == Place("log.jsonl", 1)
     assert [one.kind for one in report.findings] == ["prompt-edited"]
+
+
+def _analysis() -> Analysis:
+    return Analysis(Options(today=TODAY), load_book(), lambda _: None)
+
+
+def _long(seed: int, calls: int) -> list[Call]:
+    """Several logs, one behind the other."""
+    found: list[Call] = []
+    while len(found) < calls:
+        for one in _log(seed + 1_000 * len(found)):
+            later_s = None if one.time_s is None else one.time_s + 86_400 * len(found)
+            number = len(found) + 1
+            moved = replace(one, place=Place("log.jsonl", number), id=f"r{number}")
+            found.append(replace(moved, time_s=later_s, answered_s=None, ended_s=None))
+    return found[:calls]
+
+
+def test_each_cause_is_told_as_it_is_found() -> None:
+    """What is told adds up to the report; how a cause stands is its finding there."""
+    calls = _long(11, 40)
+    analysis = _analysis()
+    told: list[Occurrence] = []
+    analysis.on_occurrence = told.append
+    lost = 0
+    for one in calls:
+        before = len(told)
+        analysis.add(one)
+        lost += sum(each.lost_tokens for each in told[before:])
+        so_far = analysis.so_far()
+        assert so_far.total.lost_tokens == lost
+        for each in told[before:]:
+            standing = analysis.standing(each)
+            assert standing.severity is Severity.NOTE or standing in so_far.findings
+    assert len(told) > 20
+    assert analysis.so_far() == analysis.so_far()
+
+
+def test_a_report_is_what_is_so_far_and_the_writes_that_nobody_read() -> None:
+    """Only the end of a log says that nobody came back for what was written."""
+    analysis = _analysis()
+    for line in range(1, 9):
+        analysis.add(call(anthropic(1, system=prose(3_000, line)), line, time_s=T0 + line))
+    assert "STM408" not in {one.code for one in analysis.so_far().findings}
+    assert analysis.so_far().total == analysis.report(repeated=0, skipped={}).total
+    assert "STM408" in {one.code for one in analysis.report(repeated=0, skipped={}).findings}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_small_room_finds_the_same_while_it_is_not_full(seed: int) -> None:
+    """The bounds of a running program change nothing of what a short log says."""
+    calls = _long(seed, 30)
+    assert _lint(calls, room=RUNNING) == _lint(calls)
+
+
+def test_a_room_that_is_full_breaks_nothing() -> None:
+    """Whatever is forgotten: no token is lost twice, and every call is counted."""
+    room = Room(
+        calls=2,
+        units=64,
+        content_bytes=1,
+        known_bytes=1,
+        prompt_bytes=1,
+        memo_characters=1,
+        cache_entries=8,
+        ends=1,
+        open_writes=1,
+        causes=1,
+    )
+    calls = _long(3, 60)
+    report, _ = _lint(calls, room=room)
+    assert report.total.calls == 60
+    assert report.total.prompt_tokens == _lint(calls)[0].total.prompt_tokens
+    assert sum(one.lost_tokens for one in report.findings) <= report.total.prompt_tokens

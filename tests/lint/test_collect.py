@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stemcache.lint import collect as module
 from stemcache.lint.cause import Cause
 from stemcache.lint.collect import Collector, Found, Occurrence
 from stemcache.lint.finding import Location, Severity
@@ -69,8 +68,9 @@ def _found(
     input_cost_usd: float | None = None,
     prompt_tokens: int = 100_000,
     warning_share: float = 0.01,
+    most_causes: int = 20_000,
 ) -> Found:
-    collector = Collector()
+    collector = Collector(most_causes=most_causes)
     for occurrence in occurrences:
         collector.add(occurrence)
     return collector.findings(
@@ -270,13 +270,29 @@ def test_fingerprint_of_what_cannot_be_encoded() -> None:
     assert len(_found(_occurrence(2_000, route="\ud800")).findings[0].fingerprint) == 16
 
 
-def test_places_beyond_a_bound_are_one_finding_a_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_standing_of_a_cause_is_its_finding_so_far() -> None:
+    """After each occurrence: the same as if all findings were asked for, also beyond the bound."""
+    collector = Collector(most_causes=2)
+    for line in range(1, 13):
+        occurrence = _occurrence(1_000, line, cause=_cause(group=f"place {line % 4}"))
+        collector.add(occurrence)
+        one = collector.standing(
+            occurrence, input_cost_usd=None, prompt_tokens=100_000, warning_share=0.01
+        )
+        every = collector.findings(
+            input_cost_usd=None, prompt_tokens=100_000, warning_share=0.01
+        ).findings
+        assert one in every
+        assert one.fingerprint in {each.fingerprint for each in every}
+    assert one.count == 6  # two of the four places are put together
+
+
+def test_places_beyond_a_bound_are_one_finding_a_rule() -> None:
     """A log that makes up places does not fill the memory, and no token goes uncounted."""
-    monkeypatch.setattr(module, "_MOST_GROUPS", 10)
     occurrences = [
         _occurrence(1_000, line, cause=_cause(group=f"place {line}")) for line in range(1, 51)
     ]
-    found = _found(*occurrences)
+    found = _found(*occurrences, most_causes=10)
     assert len(found.findings) == 11
     assert sum(one.lost_tokens for one in found.findings) == 50_000
     assert max(one.count for one in found.findings) == 40

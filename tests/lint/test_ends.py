@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from stemcache.lint import ends as module
 from stemcache.lint.ends import Ends
 from stemcache.trace.spans.prompt import prompt_of
 from stemcache.trace.spans.sketch import sketch
@@ -29,8 +28,8 @@ def _find(ends: Ends, turns: str, scope: str = "") -> int | None:
     return ends.find(prompt, sketch(prompt), scope=scope)
 
 
-def _ends(*earlier: str) -> Ends:
-    ends = Ends()
+def _ends(*earlier: str, most: int = 100_000) -> Ends:
+    ends = Ends(most=most)
     for number, turns in enumerate(earlier):
         _add(ends, turns, number)
     return ends
@@ -112,10 +111,9 @@ def test_end_is_looked_for_so_far(added: int, parent: int | None) -> None:
     assert _find(_ends("s u1"), f"s u1 {behind}") == parent
 
 
-def test_ends_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ends_are_bounded() -> None:
     """The oldest are forgotten, and one that was seen again is not old."""
-    monkeypatch.setattr(module, "_MOST", 3)
-    ends = _ends("s u0", "s u1", "s u2", "s u0", "s u3")
+    ends = _ends("s u0", "s u1", "s u2", "s u0", "s u3", most=3)
     assert _find(ends, "s u0 a") == 3
     assert _find(ends, "s u1 a") is None
     assert _find(ends, "s u2 a") == 2

@@ -3,12 +3,11 @@
 from typing import Any
 
 import numpy as np
-import pytest
 
-from stemcache.lint import known as module
 from stemcache.lint.assumed import UNRESOLVED
 from stemcache.lint.keys import KeyValue
 from stemcache.lint.known import Known, KnownCalls
+from stemcache.lint.room import Room
 from stemcache.provider.cache.cuts import Cuts
 from stemcache.provider.rule import Key
 from stemcache.trace.calls.call import Call, Fidelity, Place
@@ -85,11 +84,10 @@ def test_prompt_of_no_known_call_is_none() -> None:
     assert reader.asked == []
 
 
-def test_oldest_prompt_goes_first_and_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oldest_prompt_goes_first_and_is_read_again() -> None:
     """Where the budget of texts is used up the log is asked, once."""
-    monkeypatch.setattr(module, "_PROMPT_BYTES", 250)
     reader = Reader()
-    calls = KnownCalls(reader)
+    calls = KnownCalls(reader, room=Room(prompt_bytes=250))
     for line in (1, 2, 3):
         calls.add(line, _known(line), _prompt(f"first {line}"), 100)
     again = calls.prompt(1)
@@ -103,11 +101,10 @@ def test_oldest_prompt_goes_first_and_is_read_again(monkeypatch: pytest.MonkeyPa
     assert reader.asked == [1, 2]
 
 
-def test_prompt_that_is_asked_for_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prompt_that_is_asked_for_stays() -> None:
     """What was used last is the last to go."""
-    monkeypatch.setattr(module, "_PROMPT_BYTES", 250)
     reader = Reader()
-    calls = KnownCalls(reader)
+    calls = KnownCalls(reader, room=Room(prompt_bytes=250))
     calls.add(1, _known(1), _prompt("one"), 100)
     calls.add(2, _known(2), _prompt("two"), 100)
     calls.prompt(1)
@@ -118,11 +115,10 @@ def test_prompt_that_is_asked_for_stays(monkeypatch: pytest.MonkeyPatch) -> None
     assert reader.asked == [2]
 
 
-def test_prompt_larger_than_the_budget_is_held_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prompt_larger_than_the_budget_is_held_alone() -> None:
     """The latest is always there, or a call could not be compared with the one before it."""
-    monkeypatch.setattr(module, "_PROMPT_BYTES", 250)
     reader = Reader()
-    calls = KnownCalls(reader)
+    calls = KnownCalls(reader, room=Room(prompt_bytes=250))
     calls.add(1, _known(1), _prompt("one"), 100)
     calls.add(2, _known(2), _prompt("two"), 10_000)
     assert calls.prompt(2) is not None
@@ -131,11 +127,10 @@ def test_prompt_larger_than_the_budget_is_held_alone(monkeypatch: pytest.MonkeyP
     assert reader.asked == [1]
 
 
-def test_log_that_cannot_be_read_again_gives_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_that_cannot_be_read_again_gives_none() -> None:
     """Standard input is asked again each time, since nothing is held for it."""
-    monkeypatch.setattr(module, "_PROMPT_BYTES", 150)
     reader = Reader(gone=True)
-    calls = KnownCalls(reader)
+    calls = KnownCalls(reader, room=Room(prompt_bytes=150))
     calls.add(1, _known(1), _prompt("one"), 100)
     calls.add(2, _known(2), _prompt("two"), 100)
     assert calls.prompt(1) is None
@@ -144,10 +139,9 @@ def test_log_that_cannot_be_read_again_gives_none(monkeypatch: pytest.MonkeyPatc
     assert calls.prompt(2) is not None
 
 
-def test_oldest_calls_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oldest_calls_are_forgotten() -> None:
     """The budget is of bytes: what is large goes as what is many."""
-    monkeypatch.setattr(module, "_KNOWN_BYTES", 5 * _known(0).size_bytes)
-    calls = KnownCalls(Reader())
+    calls = KnownCalls(Reader(), room=Room(known_bytes=5 * _known(0).size_bytes))
     for line in range(8):
         calls.add(line, _known(line), _prompt("text"), 10)
     assert [line for line in range(8) if calls.get(line) is not None] == [3, 4, 5, 6, 7]
@@ -167,11 +161,10 @@ def test_size_counts_what_can_be_large() -> None:
     assert schema.size_bytes == 1_000 + 16 + 70_000
 
 
-def test_calls_with_large_parameters_are_forgotten_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_with_large_parameters_are_forgotten_sooner() -> None:
     """A schema in every call does not make the memory grow beyond its budget."""
-    monkeypatch.setattr(module, "_KNOWN_BYTES", 100_000)
     key = Key(("/response_format",), "response_format", Section.TOOLS)
-    calls = KnownCalls(Reader())
+    calls = KnownCalls(Reader(), room=Room(known_bytes=100_000))
     for line in range(10):
         value = KeyValue(key, "/response_format", b"x" * 30_000)
         calls.add(line, _known(line, keys=(value,)), _prompt("text"), 10)

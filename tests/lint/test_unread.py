@@ -252,10 +252,9 @@ def test_unpriced_writes_are_said_without_a_cost() -> None:
     assert found.cost_usd is None
 
 
-def test_open_writes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_writes_are_bounded() -> None:
     """The oldest are given up as unread."""
-    monkeypatch.setattr(module, "_MOST_OPEN", 3)
-    unread = Unread()
+    unread = Unread(most_open=3)
     for chain in range(10):
         _write(unread, chain)
     for chain in range(7):

@@ -5,18 +5,18 @@ call ─► rule, price, usage ─► prompt ─► sketch ─► parent ─► 
                                                     └──► divergence ──► losses ──► findings
 ```
 Memory is bounded whatever the log's length: of earlier calls digests are kept, of the latest their
-texts, and a parent whose texts are gone is read again.
+texts, and a parent whose texts are gone is read again. A log may as well be one that is being made:
+`Analysis` takes calls one by one as they end, says what it has found of each, and how all stands.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
 from stemcache.lint.cause import Cause
 from stemcache.lint.collect import Collector, Occurrence
-from stemcache.lint.ends import Ends
-from stemcache.lint.finding import Report
+from stemcache.lint.earlier import Earlier
+from stemcache.lint.finding import Finding, Report
 from stemcache.lint.intake import Intake, taken_in, usage_of
 from stemcache.lint.judge import Case, Loss, judge, ladder_of, pure_growth
 from stemcache.lint.judged import (
@@ -33,6 +33,7 @@ from stemcache.lint.options import Options
 from stemcache.lint.reading import Reading, reading_of, timing_words
 from stemcache.lint.refusals import ineffective, refusals
 from stemcache.lint.remarks import remarks
+from stemcache.lint.room import Room
 from stemcache.lint.say import ineffective_cause, odd_cause, refusal_cause, timing_cause
 from stemcache.lint.scale import Scales
 from stemcache.lint.spend import Spend, or_predicted, spend
@@ -47,19 +48,14 @@ from stemcache.provider.usage import Usage
 from stemcache.trace.calls.call import Call, Place
 from stemcache.trace.divergence.change import Divergence
 from stemcache.trace.divergence.compare import compare
-from stemcache.trace.parents.index import ParentIndex
 from stemcache.trace.spans.bad_body import BadBodyError
-from stemcache.trace.spans.sketch import Sketch, TextMemo, sketch
 from stemcache.trace.spans.span import Prompt
 
 __all__ = ["Analysis", "analyse"]
 
-_MOST_ENTRIES = 150_000
-"""Of one simulated cache: about 18 MB."""
-_KEPT_BYTES = 32 * 2**20
-"""Of contents of earlier calls among which parents are looked for."""
-_MOST_IDS = 200_000
 _FIRST_ERROR = 400
+_ROOM = Room()
+_NOTHING: Mapping[str, int] = {}
 
 
 def analyse(
@@ -68,10 +64,14 @@ def analyse(
     options: Options,
     book: Book | None = None,
     on_row: Callable[[Row], None] | None = None,
+    room: Room = _ROOM,
 ) -> Report:
     """Read a log to its end. Linear in its bytes; the log may be read again in places."""
     analysis = Analysis(
-        options, load_book(overrides=(options.overrides,)) if book is None else book, log.again
+        options,
+        load_book(overrides=(options.overrides,)) if book is None else book,
+        log.again,
+        room=room,
     )
     analysis.on_row = on_row
     for call in in_time_order(log):
@@ -83,28 +83,49 @@ class Analysis:
     """The state between two calls of a log."""
 
     def __init__(
-        self, options: Options, book: Book, again: Callable[[Place], Mapping[str, Any] | None]
+        self,
+        options: Options,
+        book: Book,
+        again: Callable[[Place], Mapping[str, Any] | None],
+        *,
+        room: Room = _ROOM,
     ) -> None:
         self.on_row: Callable[[Row], None] | None = None
+        self.on_occurrence: Callable[[Occurrence], None] | None = None
+        """Called for each cause that a call has, ahead of `on_row`, once it is counted."""
         self._options = options
         self._book = book
+        self._room = room
         self._caches: dict[tuple[str, str, int], PromptCache] = {}
-        self._parents = ParentIndex(overlap=options.overlap, kept_bytes=_KEPT_BYTES)
-        self._known = KnownCalls(partial(read_again, again))
-        self._ends = Ends()
-        self._texts = TextMemo()
+        self._known = KnownCalls(partial(read_again, again), room=room)
+        self._earlier = Earlier(self._known, overlap=options.overlap, room=room)
         self._scales = Scales()
-        self._collector = Collector()
-        self._unread = Unread()
+        self._collector = Collector(most_causes=room.causes)
+        self._unread = Unread(most_open=room.open_writes)
         self._tally = Tally()
-        self._ids: OrderedDict[str, int] = OrderedDict()
         self._used_rules: dict[str, Rule] = {}
 
     def report(self, *, repeated: int, skipped: Mapping[str, int]) -> Report:
-        """What the calls so far come to."""
-        tally = self._tally
+        """What all calls come to, once. Writes that nobody read until now count as unread."""
         for occurrence in self._unread.occurrences():
             self._collector.add(occurrence)
+        return self.so_far(repeated=repeated, skipped=skipped)
+
+    def standing(self, occurrence: Occurrence) -> Finding:
+        """What is found so far of the cause of an occurrence that was told. O(1)."""
+        return self._collector.standing(
+            occurrence,
+            input_cost_usd=self._tally.input_cost_usd,
+            prompt_tokens=self._tally.prompt_tokens,
+            warning_share=self._options.warning_share,
+        )
+
+    def so_far(self, *, repeated: int = 0, skipped: Mapping[str, int] = _NOTHING) -> Report:
+        """What the calls so far come to; changes nothing, and more calls may be added.
+
+        Writes that may still be read are no finding yet.
+        """
+        tally = self._tally
         total = tally.total(repeated=repeated, skipped=skipped)
         found = self._collector.findings(
             input_cost_usd=total.input_cost_usd,
@@ -154,7 +175,7 @@ class Analysis:
 
     def _say(self, cause: Cause, call: Call, rule: Rule) -> None:
         """Count a cause that lost no tokens of its own."""
-        self._collector.add(
+        self._found(
             Occurrence(
                 cause=cause,
                 call=light(call),
@@ -164,6 +185,11 @@ class Analysis:
                 rule=rule.name,
             )
         )
+
+    def _found(self, occurrence: Occurrence) -> None:
+        self._collector.add(occurrence)
+        if self.on_occurrence is not None:
+            self.on_occurrence(occurrence)
 
     def _refuse(self, call: Call, rule: Rule, prompt: Prompt | None) -> bool:
         if prompt is None or not call.fidelity.keeps_parameters:
@@ -191,9 +217,9 @@ class Analysis:
         self._tally.paid(spent, call.billed_usd, unpriced=unpriced)
 
     def _judge(self, call: Call, usage: Usage, taken: Intake, prompt: Prompt) -> None:
-        drawn = sketch(prompt, self._texts)
+        drawn = self._earlier.sketch(prompt)
         scope = f"{call.scope}\n{taken.rule.provider}"
-        number = self._parent(call, prompt, drawn, scope)
+        number = self._earlier.find(call, prompt, drawn, scope=scope)
         known = None if number is None else self._known.get(number)
         scale = self._scales.of(
             call.model,
@@ -221,28 +247,7 @@ class Analysis:
             routing=routing,
             answered_s=call.answered_s,
         )
-        number = self._parents.add(drawn, scope=scope, answered_s=kept.readable_s, prompt=prompt)
-        self._ends.add(drawn, scope=scope, number=number)
-        if call.id:
-            self._ids[call.id] = number
-            if len(self._ids) > _MOST_IDS:
-                self._ids.popitem(last=False)
-        self._known.add(number, kept, prompt, call.size_bytes)
-
-    def _parent(self, call: Call, prompt: Prompt, drawn: Sketch, scope: str) -> int | None:
-        """Number of the call that this one goes on from."""
-        plain = self._ends.find(prompt, drawn, scope=scope)
-        known = None if plain is None else self._known.get(plain)
-        if known is not None and not _later(known.readable_s, call.time_s):
-            return plain
-        found = self._parents.find(
-            drawn,
-            scope=scope,
-            now_s=call.time_s,
-            previous=self._ids.get(call.previous_id or ""),
-            prompt=prompt,
-        )
-        return None if found is None else found.number
+        self._earlier.add(call, prompt, drawn, scope=scope, kept=kept)
 
     def _settle(
         self,
@@ -368,7 +373,7 @@ class Analysis:
     ) -> None:
         for loss in losses:
             cost_usd = None if spent.premium_usd is None else spent.premium_usd * loss.tokens
-            self._collector.add(
+            self._found(
                 Occurrence(
                     cause=loss.cause,
                     call=one.light,
@@ -384,9 +389,5 @@ class Analysis:
         # Models of one rule differ in their figures; what they keep is apart in any case.
         key = rule.name, rule.kind, rule.minimum_tokens.likely
         if key not in self._caches:
-            self._caches[key] = PromptCache(rule, most_entries=_MOST_ENTRIES)
+            self._caches[key] = PromptCache(rule, most_entries=self._room.cache_entries)
         return self._caches[key]
-
-
-def _later(one_s: float | None, other_s: float | None) -> bool:
-    return one_s is not None and other_s is not None and one_s > other_s

@@ -21,8 +21,6 @@ _TRIFLE_SHARE = 0.001
 _MOST_TEXTS = 8
 _ALTERNATE = 3
 """So many different texts at one place are no release of a prompt."""
-_MOST_GROUPS = 20_000
-"""Causes beyond so many places are put together by their rule: nobody reads that far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,22 +77,21 @@ class _Group:
 
 
 class Collector:
-    """Holds a few occurrences a cause, however long the log."""
+    """Holds a few occurrences a cause, however long the log.
 
-    def __init__(self) -> None:
+    Causes beyond `most_causes` places are put together by their rule: nobody reads that far.
+    """
+
+    def __init__(self, *, most_causes: int = 20_000) -> None:
+        self._most_causes = most_causes
         self._groups: dict[tuple[str, ...], _Group] = {}
         self._numbers = count()
 
     def add(self, occurrence: Occurrence) -> None:
         """Count one occurrence. O(1)."""
         cause = occurrence.cause
-        route = occurrence.call.route or ""
-        key = (cause.rule.code, cause.kind, occurrence.rule or "", route, cause.group)
-        group = self._groups.get(key)
-        if group is None:
-            if len(self._groups) >= _MOST_GROUPS:
-                key = (cause.rule.code, cause.kind, occurrence.rule or "", "", "")
-            group = self._groups.setdefault(key, _Group())
+        key = self._key(occurrence)
+        group = self._groups.setdefault(key, _Group())
         if occurrence.call.place != group.last:
             group.count += occurrence.times
         group.last = occurrence.call.place
@@ -112,6 +109,26 @@ class Collector:
             heappush(group.best, entry)
         else:
             heappushpop(group.best, entry)
+
+    def standing(
+        self,
+        occurrence: Occurrence,
+        *,
+        input_cost_usd: float | None,
+        prompt_tokens: int,
+        warning_share: float,
+    ) -> Finding:
+        """What is found so far of the cause of an occurrence that was added. O(1)."""
+        key = self._key(occurrence)
+        return _finding(key, self._groups[key], input_cost_usd, prompt_tokens, warning_share)
+
+    def _key(self, occurrence: Occurrence) -> tuple[str, ...]:
+        cause = occurrence.cause
+        route = occurrence.call.route or ""
+        key = (cause.rule.code, cause.kind, occurrence.rule or "", route, cause.group)
+        if key in self._groups or len(self._groups) < self._most_causes:
+            return key
+        return (cause.rule.code, cause.kind, occurrence.rule or "", "", "")
 
     def findings(
         self, *, input_cost_usd: float | None, prompt_tokens: int, warning_share: float

@@ -16,14 +16,14 @@ from stemcache.trace.spans.span import Prompt
 
 __all__ = ["Ends"]
 
-_MOST = 100_000
 _FARTHEST_SPANS = 256
 
 
 class Ends:
     """Ends of the latest calls, in about 150 bytes each."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, most: int = 100_000) -> None:
+        self._most = most
         self._ends: OrderedDict[tuple[str, int], int] = OrderedDict()
 
     def add(self, drawn: Sketch, *, scope: str, number: int) -> None:
@@ -31,7 +31,7 @@ class Ends:
         key = scope, int(drawn.span_chain[-1])
         self._ends.pop(key, None)
         self._ends[key] = number
-        if len(self._ends) > _MOST:
+        if len(self._ends) > self._most:
             self._ends.popitem(last=False)
 
     def find(self, prompt: Prompt, drawn: Sketch, *, scope: str) -> int | None:

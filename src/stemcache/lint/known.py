@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stemcache.lint.keys import KeyValue
+from stemcache.lint.room import Room
 from stemcache.provider.cache.cuts import Cuts
 from stemcache.provider.rule import Rule
 from stemcache.trace.calls.call import Call, Place
@@ -25,8 +26,7 @@ from stemcache.trace.spans.span import Prompt
 
 __all__ = ["Known", "KnownCalls", "read_again"]
 
-_KNOWN_BYTES = 24 * 2**20
-_PROMPT_BYTES = 24 * 2**20
+_ROOM = Room()
 _EACH_BYTES = 1_000
 """About what one Known takes beside its arrays."""
 
@@ -66,8 +66,9 @@ class Known:
 class KnownCalls:
     """Latest calls by number. `again` reads a prompt anew, or gives None where it cannot."""
 
-    def __init__(self, again: Callable[[Known], Prompt | None]) -> None:
+    def __init__(self, again: Callable[[Known], Prompt | None], *, room: Room = _ROOM) -> None:
         self._again = again
+        self._room = room
         self._known: OrderedDict[int, Known] = OrderedDict()
         self._known_bytes = 0
         self._prompts: OrderedDict[int, tuple[Prompt, int]] = OrderedDict()
@@ -77,7 +78,7 @@ class KnownCalls:
         """Keep a call; what is oldest goes where a budget is used up."""
         self._known[number] = known
         self._known_bytes += known.size_bytes
-        while self._known_bytes > _KNOWN_BYTES and len(self._known) > 1:
+        while self._known_bytes > self._room.known_bytes and len(self._known) > 1:
             _, gone = self._known.popitem(last=False)
             self._known_bytes -= gone.size_bytes
         self._hold(number, prompt, size_bytes)
@@ -101,7 +102,7 @@ class KnownCalls:
     def _hold(self, number: int, prompt: Prompt, size_bytes: int) -> None:
         self._prompts[number] = (prompt, size_bytes)
         self._prompt_bytes += size_bytes
-        while self._prompt_bytes > _PROMPT_BYTES and len(self._prompts) > 1:
+        while self._prompt_bytes > self._room.prompt_bytes and len(self._prompts) > 1:
             _, (_, gone) = self._prompts.popitem(last=False)
             self._prompt_bytes -= gone
 

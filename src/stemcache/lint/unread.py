@@ -21,7 +21,6 @@ from stemcache.trace.spans.span import Prompt
 
 __all__ = ["Unread"]
 
-_MOST_OPEN = 200_000
 _MOST_PLACES = 1_000
 _LEAST_WRITES = 5
 """So few say nothing of a habit."""
@@ -51,7 +50,8 @@ class _Place:
 class Unread:
     """Follows the newest write of each chain until somebody reads it. Bounded."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, most_open: int = 200_000) -> None:
+        self._most_open = most_open
         self._open: OrderedDict[tuple[str, int], _Write] = OrderedDict()
         """By scope and chain: what one tenant writes no other can read."""
         self._places: dict[tuple[str, str, str], _Place] = {}
@@ -95,7 +95,7 @@ class Unread:
         factor = rule.write_factor.get(ttl)
         if spent.cost is not None and factor and factor > 1 and written:
             premium = spent.cost.write_usd * (1 - 1 / factor) * (1 - min(1.0, charged_share))
-        if len(self._open) >= _MOST_OPEN:
+        if len(self._open) >= self._most_open:
             self._close(next(iter(self._open)))
         self._open[call.scope, position.chain] = _Write(place, written, premium, call)
 
