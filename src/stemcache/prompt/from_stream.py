@@ -26,6 +26,7 @@ from stemcache.wire.api import Api
 __all__ = ["answer_of"]
 
 _WHERE = "the streamed answer"
+_PLAIN = frozenset({"text", "thought"})
 
 
 def answer_of(events: Sequence[object], api: Api) -> dict[str, Any]:
@@ -110,14 +111,14 @@ def _object(text: str) -> Any:
 
 def _chat(events: Iterator[dict[str, Any]]) -> dict[str, Any]:
     message = Pieces({"role": "assistant"})
-    calls: dict[object, Pieces] = {}
+    calls: dict[int | str | None, Pieces] = {}
     ended = False
     for event in events:
         if event.get("error"):
             raise _failed(event)
         for choice in listed(event.get("choices") or [], f"choices of {_WHERE}"):
             given = mapped(choice, f"a choice of {_WHERE}")
-            if given.get("index") not in {None, 0}:
+            if given.get("index") not in (None, 0):
                 raise unreadable(_WHERE, "has several choices", "keep the events of one of them")
             ended = ended or given.get("finish_reason") is not None
             delta = given.get("delta")
@@ -130,7 +131,9 @@ def _chat(events: Iterator[dict[str, Any]]) -> dict[str, Any]:
     return {"choices": [{"message": made}]}
 
 
-def _add_message(message: Pieces, calls: dict[object, Pieces], delta: dict[str, Any]) -> None:
+def _add_message(
+    message: Pieces, calls: dict[int | str | None, Pieces], delta: dict[str, Any]
+) -> None:
     for name in ("content", "refusal", *THOUGHTS):
         value = delta.get(name)
         if isinstance(value, str):
@@ -144,9 +147,11 @@ def _add_message(message: Pieces, calls: dict[object, Pieces], delta: dict[str, 
     for given in listed(delta.get("tool_calls") or [], f"tool_calls of {_WHERE}"):
         call = mapped(given, f"a call of {_WHERE}")
         # Without an index, a call that brings its id is the next one.
-        key = call.get("index")
-        if key is None:
-            key = ("id", call["id"]) if call.get("id") else next(reversed(calls), None)
+        key: int | str | None = next(reversed(calls), None)
+        for named in (call.get("index"), call.get("id") or None):
+            if isinstance(named, int | str):
+                key = named
+                break
         _add_call(calls.setdefault(key, Pieces({})), call)
 
 
@@ -158,7 +163,7 @@ def _add_call(pieces: Pieces, call: dict[str, Any]) -> None:
                     pieces.add(f"{name}.{inner}", text)
                 elif text:
                     pieces.put(f"{name}.{inner}", text)
-        elif value is not None and value != "":
+        elif name != "index" and value is not None and value != "":
             pieces.put(name, value)
 
 
@@ -208,15 +213,16 @@ def _generate(events: Iterator[dict[str, Any]]) -> dict[str, Any]:
             raise _failed(event)
         for candidate in listed(event.get("candidates") or [], f"candidates of {_WHERE}"):
             given = mapped(candidate, f"a candidate of {_WHERE}")
-            if given.get("index") not in {None, 0}:
+            if given.get("index") not in (None, 0):
                 raise unreadable(_WHERE, "has several candidates", "ask for one")
             ended = ended or (given.get("finishReason") or given.get("finish_reason")) is not None
             content = given.get("content") or {}
             for one in listed(mapped(content, f"content of {_WHERE}").get("parts") or [], _WHERE):
                 part = camel(mapped(one, f"a part of {_WHERE}"))
                 # A part with a seal stays a part of its own, as its makers ask.
-                if part.keys() - {"thought"} == {"text"} and part.get("thought") is not True:
-                    texts.append(part["text"])
+                text = part.get("text")
+                if isinstance(text, str) and part.keys() <= _PLAIN and not part.get("thought"):
+                    texts.append(text)
                 else:
                     flush()
                     made.append(part)
