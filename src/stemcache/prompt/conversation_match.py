@@ -24,6 +24,10 @@ from stemcache.wire.api import Api
 __all__ = ["News", "news"]
 
 
+_REFUSE_BLANKS = frozenset({Api.MESSAGES, Api.CONVERSE})
+"""They take no text of white space alone, so that none is sent."""
+
+
 class News(NamedTuple):
     """What a list has beside a conversation."""
 
@@ -46,17 +50,20 @@ def news(kept: Sequence[Message], given: Sequence[Turn], api: Api) -> News:
     old = _Reader(kept, api)
     for at, turn in enumerate(turns):
         for number, part in enumerate(turn.parts):
-            if _empty(part):
+            if _empty(part, api):
                 continue
             one = old.next_for(part)
             if one is None:
                 rest = Turn(turn.speaker, turn.parts[number:], turn.where)
                 return News(_grouped([rest, *turns[at + 1 :]]), len(kept))
-            found = _compared(one, turn.speaker, part)
+            found = _compared(one, turn.speaker, part, api)
             if found is not None:
-                where, hint = f"{turn.where}, part {number}", _hint(kept, turns, at, one.message)
                 raise RewrittenError(
-                    message=one.message, part=one.part, found=found, given=where, hint=hint
+                    message=one.message,
+                    part=one.part,
+                    found=found,
+                    given=f"{turn.where}, part {number}",
+                    hint=_hint(kept, turns, at, one.message, api),
                 )
     return News((), _covered(old, given, len(kept)))
 
@@ -86,7 +93,7 @@ class _Reader:
         for i, (message, parts) in enumerate(zip(kept, ordered, strict=True)):
             for j, part in enumerate(parts):
                 foreign = isinstance(part, Thinking | Native) and part.api is not self._api
-                if not foreign and not _empty(part):
+                if not foreign and not _empty(part, self._api):
                     yield _Kept(i, j, message.speaker, part)
 
     def peek(self) -> _Kept | None:
@@ -110,20 +117,22 @@ class _Reader:
         return self._api is Api.CHAT and isinstance(part, Thinking)
 
 
-def _empty(part: Part) -> bool:
-    return isinstance(part, Text) and not part.text and part.beside is None
+def _empty(part: Part, api: Api) -> bool:
+    if not isinstance(part, Text) or part.beside is not None:
+        return False
+    return not (part.text.strip() if api in _REFUSE_BLANKS else part.text)
 
 
-def _compared(one: _Kept, speaker: Speaker, part: Part) -> Difference | None:
+def _compared(one: _Kept, speaker: Speaker, part: Part, api: Api) -> Difference | None:
     if one.speaker != speaker:
         return Difference("speaker", 0, one.speaker, speaker)
-    return difference(one.value, part)
+    return difference(one.value, part, api)
 
 
-def _hint(kept: Sequence[Message], turns: Sequence[Turn], at: int, message: int) -> str:
+def _hint(kept: Sequence[Message], turns: Sequence[Turn], at: int, message: int, api: Api) -> str:
     """Whether messages are missing or have come in between, where that is plain to see."""
     for later in range(message + 1, len(kept)):
-        if _same(kept[later], turns[at]):
+        if _same(kept[later], turns[at], api):
             missing = (
                 f"messages {message} to {later - 1} are"
                 if later > message + 1
@@ -133,17 +142,17 @@ def _hint(kept: Sequence[Message], turns: Sequence[Turn], at: int, message: int)
                 f"{missing} missing from the list: drop old turns by a compaction, not in passing"
             )
     for turn in turns[at + 1 :]:
-        if _same(kept[message], turn):
+        if _same(kept[message], turn, api):
             return f"something stands before {turn.where} that was not there"
     return ""
 
 
-def _same(message: Message, turn: Turn) -> bool:
+def _same(message: Message, turn: Turn, api: Api) -> bool:
     return (
         message.speaker == turn.speaker
         and len(message.parts) == len(turn.parts)
         and all(
-            difference(one, other) is None
+            difference(one, other, api) is None
             for one, other in zip(message.parts, turn.parts, strict=True)
         )
     )
