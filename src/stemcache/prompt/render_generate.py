@@ -6,9 +6,9 @@ explicit    create(…)      {model, systemInstruction, tools, contents, ttl}   
             render(…)      {model, cachedContent, contents, …}                   what is behind it
 ```
 The API refuses instructions and tools beside a cached content, so the mark stands behind all of
-them, and behind a whole message. Roles alternate, from a user on. Bodies are the REST API's; its
-path is `/v1beta/{model}:generateContent`, or `/v1beta/cachedContents`. Names of documents are not
-told: there is no member for them.
+them, and behind a whole message. Roles alternate, from a user on. Bodies are the REST API's, for
+`{model}:generateContent` and for `cachedContents`; `render_generate_client` makes arguments for the
+official client of them. Names of documents are not told: there is no member for them.
 """
 
 import re
