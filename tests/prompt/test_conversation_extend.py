@@ -10,7 +10,7 @@ import pytest
 from stemcache.errors import UsageError
 from stemcache.prompt.conversation import Conversation, Extended, RewrittenError
 from stemcache.prompt.message import Message
-from stemcache.prompt.part import Native, Text, Thinking, ToolCall, ToolResult
+from stemcache.prompt.part import Document, Native, Text, Thinking, ToolCall, ToolResult
 from stemcache.wire.api import Api
 from tests.prompt.conversations import APIS, LISTS, body, step
 
@@ -312,6 +312,16 @@ def test_chat_results_that_come_one_by_one_are_taken_as_they_come() -> None:
     assert conversation.pending == ()
 
 
+def test_chat_results_that_come_one_by_one_in_another_order_are_taken_as_they_come() -> None:
+    """What was appended stays where it is."""
+    late = [*CHAT[:3], CHAT[4]]
+    conversation = kept(Api.CHAT, late)
+    given = [*late, CHAT[3], CHAT[5]]
+    assert conversation.extend_from(Api.CHAT, given).appended == 2
+    assert conversation.extend_from(Api.CHAT, given).replay
+    assert [part.call_id for part in conversation.messages[3].parts] == ["c1"]  # type: ignore[union-attr]
+
+
 def test_a_thought_of_chat_may_be_missing_from_the_list_and_is_kept() -> None:
     """Chat's clients drop what vendors add to it."""
     conversation = kept(Api.CHAT, CHAT[:2])
@@ -361,6 +371,21 @@ def test_texts_that_are_not_sent_are_not_compared() -> None:
     assert conversation.extend_from(Api.MESSAGES, [{"role": "user", "content": "q"}]).replay
     with pytest.raises(RewrittenError):
         conversation.extend_from(Api.CHAT, [{"role": "user", "content": "q"}])
+
+
+def test_names_of_files_are_compared_where_an_api_tells_them_as_they_are() -> None:
+    """Converse wants them unlike each other, so that they are made anew; others make up missing."""
+
+    def held(api: Api, name: str) -> Conversation:
+        file = Document(media_type="application/pdf", name=name, base64="aGk=")
+        return Conversation([Message("user", (Text("q"), file, file))])
+
+    for api, name in ((Api.CONVERSE, "terms.pdf"), (Api.CHAT, "terms.pdf"), (Api.CHAT, "")):
+        conversation = held(api, name)
+        assert conversation.extend_from(api, body(conversation, api)[LISTS[api]]).replay
+    given = body(held(Api.CHAT, "terms.pdf"), Api.CHAT)["messages"]
+    with pytest.raises(RewrittenError, match="differs in name from character 0 on"):
+        held(Api.CHAT, "rules.pdf").extend_from(Api.CHAT, given)
 
 
 def test_what_cannot_be_read_appends_nothing() -> None:
@@ -414,7 +439,7 @@ def test_any_change_to_a_rendered_list_is_found_at_its_place(api: Api) -> None:
         given = json.loads(json.dumps(body(conversation, api)[LISTS[api]], default=_text))
         first = sum(one.get("role") in {"system", "developer"} for one in given)
         place = rng.choice([one for one in _strings(given) if one[0] >= first])
-        if place[-1] in _CLOSED:
+        if place[-1] in _CLOSED or place[-2:] == ("document", "name"):
             continue
         try:
             message = conversation.extend_from(api, given[: place[0]]).covered
@@ -430,7 +455,7 @@ def test_any_change_to_a_rendered_list_is_found_at_its_place(api: Api) -> None:
 
 
 _CLOSED = {"role", "type", "format", "detail", "mimeType", "media_type"}
-"""Members that take no other string."""
+"""Members that take no other string. Names of files are no part of what Converse tells."""
 
 
 def _change(given: Any, place: tuple[Any, ...], rng: Random) -> None:

@@ -46,8 +46,22 @@ class _Kept(NamedTuple):
 
 def news(kept: Sequence[Message], given: Sequence[Turn], api: Api) -> News:
     """What is new. Linear in both. Raises RewrittenError where the list does not go on from it."""
-    turns = _in_order(given)
-    old = _Reader(kept, api)
+    turns = _joined(given)
+    ordered = _with_results((message.speaker, message.parts) for message in kept)
+    try:
+        return _news(kept, ordered, _in_order(turns), api)
+    except RewrittenError as error:
+        # Results may have been taken one by one, as they came: then they go on in that order.
+        try:
+            return _news(kept, (message.parts for message in kept), turns, api)
+        except RewrittenError:
+            raise error from None
+
+
+def _news(
+    kept: Sequence[Message], ordered: Iterable[tuple[Part, ...]], turns: Sequence[Turn], api: Api
+) -> News:
+    old = _Reader(kept, ordered, api)
     for at, turn in enumerate(turns):
         for number, part in enumerate(turn.parts):
             if _empty(part, api):
@@ -65,7 +79,7 @@ def news(kept: Sequence[Message], given: Sequence[Turn], api: Api) -> News:
                     given=f"{turn.where}, part {number}",
                     hint=_hint(kept, turns, at, one.message, api),
                 )
-    return News((), _covered(old, given, len(kept)))
+    return News((), _covered(old, turns, len(kept)))
 
 
 def _covered(old: "_Reader", given: Sequence[Turn], count: int) -> int:
@@ -81,15 +95,18 @@ def _covered(old: "_Reader", given: Sequence[Turn], count: int) -> int:
 class _Reader:
     """The kept parts that the API can say, one by one."""
 
-    def __init__(self, kept: Sequence[Message], api: Api) -> None:
+    def __init__(
+        self, kept: Sequence[Message], ordered: Iterable[tuple[Part, ...]], api: Api
+    ) -> None:
         self._api = api
-        self._parts = self._said(kept)
+        self._parts = self._said(kept, ordered)
         self._ahead: _Kept | None = next(self._parts, None)
         self._read = -1
         """The message of the last part read."""
 
-    def _said(self, kept: Sequence[Message]) -> Iterator[_Kept]:
-        ordered = _with_results((message.speaker, message.parts) for message in kept)
+    def _said(
+        self, kept: Sequence[Message], ordered: Iterable[tuple[Part, ...]]
+    ) -> Iterator[_Kept]:
         for i, (message, parts) in enumerate(zip(kept, ordered, strict=True)):
             for j, part in enumerate(parts):
                 foreign = isinstance(part, Thinking | Native) and part.api is not self._api
@@ -158,19 +175,34 @@ def _same(message: Message, turn: Turn, api: Api) -> bool:
     )
 
 
-def _in_order(given: Sequence[Turn]) -> list[Turn]:
-    """The same with joined turns as one, and results in the order of their calls."""
-    made: list[Turn] = []
+def _joined(given: Sequence[Turn]) -> list[Turn]:
+    """The same with turns that join as one. Linear."""
+    groups: list[list[Turn]] = []
     for turn in given:
-        last = made[-1] if made else None
-        if turn.joins and last is not None and last.joins and last.speaker == turn.speaker:
-            made[-1] = Turn(turn.speaker, last.parts + turn.parts, last.where, joins=True)
+        last = groups[-1][-1] if groups else None
+        if last is not None and turn.joins and last.joins and last.speaker == turn.speaker:
+            groups[-1].append(turn)
         else:
-            made.append(turn)
-    parts = _with_results((turn.speaker, turn.parts) for turn in made)
+            groups.append([turn])
+    return [
+        group[0]
+        if len(group) == 1
+        else Turn(
+            group[0].speaker,
+            tuple(part for turn in group for part in turn.parts),
+            group[0].where,
+            joins=True,
+        )
+        for group in groups
+    ]
+
+
+def _in_order(turns: Sequence[Turn]) -> list[Turn]:
+    """The same with results in the order of their calls."""
+    parts = _with_results((turn.speaker, turn.parts) for turn in turns)
     return [
         Turn(turn.speaker, one, turn.where, joins=turn.joins)
-        for turn, one in zip(made, parts, strict=True)
+        for turn, one in zip(turns, parts, strict=True)
     ]
 
 

@@ -85,7 +85,7 @@ def difference(kept: Part, given: Part, api: Api) -> Difference | None:
         case (Image(), Image()):
             return _media(kept, given)
         case (Document(), Document()):
-            return _media(kept, given) or _names(kept.name, given.name)
+            return _media(kept, given) or _names(kept.name, given.name, api)
         case (ToolCall(), ToolCall()):
             return (
                 _texts("id", kept.id, given.id)
@@ -125,9 +125,9 @@ def _media(kept: Image | Document, given: Image | Document) -> Difference | None
     return found
 
 
-def _names(kept: str, given: str) -> Difference | None:
-    """Names of files, which some APIs want without their endings, and some make up."""
-    if not kept or not given or kept.rpartition(".")[0] == given:
+def _names(kept: str, given: str, api: Api) -> Difference | None:
+    """Names of files, which some APIs make up, and Converse wants unlike each other."""
+    if not kept or not given or api is Api.CONVERSE:
         return None
     return _texts("name", kept, given)
 
