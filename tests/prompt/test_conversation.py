@@ -270,8 +270,11 @@ def test_messages_without_parts_speakers_or_the_right_types_are_refused() -> Non
         conversation.append(Message("system", (Text("x"),)))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="a dict is no Message; make one, or use extend_from"):
         conversation.append({"role": "user"})  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="a message holds a bytes, which is no part"):
+    with pytest.raises(UsageError, match="a message holds a bytes, which is no part there"):
         conversation.user(b"x")  # type: ignore[arg-type]
+    inside = ToolResult(call_id="c", parts=(call("d"),))  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="a message holds a ToolCall, which is no part there"):
+        conversation.append(Message("user", (inside,)))
     with pytest.raises(UsageError, match=r"a message cannot be kept: .*got `int`.*give strings"):
         conversation.user(Text(5))  # type: ignore[arg-type]
     assert len(conversation) == 0

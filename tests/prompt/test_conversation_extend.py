@@ -376,16 +376,16 @@ def test_texts_that_are_not_sent_are_not_compared() -> None:
 def test_names_of_files_are_compared_where_an_api_tells_them_as_they_are() -> None:
     """Converse wants them unlike each other, so that they are made anew; others make up missing."""
 
-    def held(api: Api, name: str) -> Conversation:
+    def held(name: str) -> Conversation:
         file = Document(media_type="application/pdf", name=name, base64="aGk=")
         return Conversation([Message("user", (Text("q"), file, file))])
 
     for api, name in ((Api.CONVERSE, "terms.pdf"), (Api.CHAT, "terms.pdf"), (Api.CHAT, "")):
-        conversation = held(api, name)
+        conversation = held(name)
         assert conversation.extend_from(api, body(conversation, api)[LISTS[api]]).replay
-    given = body(held(Api.CHAT, "terms.pdf"), Api.CHAT)["messages"]
+    given = body(held("terms.pdf"), Api.CHAT)["messages"]
     with pytest.raises(RewrittenError, match="differs in name from character 0 on"):
-        held(Api.CHAT, "rules.pdf").extend_from(Api.CHAT, given)
+        held("rules.pdf").extend_from(Api.CHAT, given)
 
 
 def test_what_cannot_be_read_appends_nothing() -> None:

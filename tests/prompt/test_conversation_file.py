@@ -14,7 +14,9 @@ import pytest
 
 from stemcache.errors import UsageError
 from stemcache.prompt.conversation import Conversation
+from stemcache.prompt.conversation_chain import EMPTY, grown
 from stemcache.prompt.conversation_file import TornLineWarning, load, replace, save
+from stemcache.prompt.conversation_line import HEAD, line_of
 from stemcache.prompt.message import Message
 from stemcache.prompt.part import Text
 from tests.prompt.conversations import APIS, step
@@ -152,6 +154,16 @@ def test_what_a_power_cut_leaves_behind_the_last_line_is_dropped(path: Path) -> 
         assert load(path) == said("a")
 
 
+def test_a_long_line_without_an_end_is_cut_off_whole(path: Path) -> None:
+    """Images make lines of megabytes."""
+    save(said("a"), path)
+    whole = path.read_bytes()
+    path.write_bytes(whole + b"x" * 300_000)
+    with pytest.warns(TornLineWarning, match="300000 bytes"):
+        assert save(said("a", "b"), path) == 1
+    assert load(path) == said("a", "b")
+
+
 def test_whole_files_bring_no_warning(path: Path) -> None:
     """Warnings are for what was lost."""
     save(said("a"), path)
@@ -268,6 +280,14 @@ def test_files_that_are_no_conversations_are_told_to_be_none(
     with pytest.raises(UsageError):
         save(said("a"), path)
     assert path.read_bytes() == head
+
+
+def test_a_message_without_parts_is_told_even_with_its_digest(path: Path) -> None:
+    """No conversation takes one."""
+    end = grown(EMPTY, Message("user", ()))
+    path.write_bytes(HEAD + line_of(end))
+    with pytest.raises(UsageError, match="line 2 is a message without parts; restore the file"):
+        load(path)
 
 
 def test_what_cannot_be_opened_is_told(path: Path) -> None:
@@ -426,6 +446,23 @@ def test_a_file_that_is_replaced_while_one_waits_for_it_is_opened_anew(
     monkeypatch.setattr(fcntl, "flock", late)
     assert save(said("a", "b", "c"), path) == 1
     assert load(path) == said("a", "b", "c")
+
+
+def test_a_file_that_is_removed_while_one_waits_for_it_is_made_anew(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a clean-up."""
+    save(said("a"), path)
+    lock = fcntl.flock
+
+    def late(descriptor: int, how: int) -> None:
+        monkeypatch.undo()
+        path.unlink()
+        lock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    assert save(said("a", "b"), path) == 2
+    assert load(path) == said("a", "b")
 
 
 def test_random_lives_of_files_agree_with_lists_of_messages(path: Path) -> None:

@@ -495,6 +495,16 @@ def test_results_are_kept_by_the_ids_of_their_calls(
         (Api.GENERATE, {"functionResponse": {"name": "f", "response": {"result": [1]}}}),
         (
             Api.GENERATE,
+            {
+                "functionResponse": {
+                    "name": "f",
+                    "response": {"result": "a"},
+                    "parts": [{"fileData": {"fileUri": "gs://a"}}],
+                }
+            },
+        ),
+        (
+            Api.GENERATE,
             {"functionResponse": {"name": "f", "response": {"result": "a"}, "willContinue": True}},
         ),
         (Api.CONVERSE, {"toolResult": {"toolUseId": "t", "content": [{"json": {"a": 1}}]}}),

@@ -310,6 +310,11 @@ def test_arguments_that_break_off_are_told() -> None:
             * 2,
             "has a hidden thought in pieces; ask without streaming",
         ),
+        (
+            Api.CHAT,
+            [{"choices": [{"delta": {"audio": {"id": "a"}}, "finish_reason": "stop"}]}],
+            "holds audio, which no conversation keeps; ask for text",
+        ),
         (Api.CHAT, ["data: {}"], "event 0 of the streamed answer is a str, no object"),
     ],
 )

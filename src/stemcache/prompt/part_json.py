@@ -147,7 +147,7 @@ def _content(part: Text | Image | Document) -> _Text | _Image | _Document:
 
 def _no_part(part: object) -> UsageError:
     return UsageError(
-        f"a message holds a {type(part).__name__}, which is no part; "
+        f"a message holds a {type(part).__name__}, which is no part there; "
         "make it of Text, Image, Document, ToolCall, ToolResult, Thinking and Native"
     )
 
