@@ -9,7 +9,8 @@ answered to less history is not in a trace.
 import gzip
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -106,7 +107,7 @@ def measured(
         done = play(marks, math.inf)
         rows.append(_row("watermark", marks, done, undone, best=told))
         if marks not in matches:
-            matches[marks] = _match(_held(done), lambda wide: _held(play(Rolling(wide), math.inf)))
+            matches[marks] = _match(_held(done), later)
         rolling = play(Rolling(matches[marks]), math.inf)
         rows.append(_row("rolling", marks, rolling, undone, best=told, window=matches[marks]))
         paying = Paying(marks=marks, turns=turns, rates=paid, cold=cold)
@@ -152,16 +153,29 @@ def _held(played: Sequence[Played]) -> float:
     return sum(one.retained_tokens for one in played) / sum(one.turns for one in played)
 
 
-def _match(held: float, of: Callable[[int], float]) -> int:
-    """The window that holds as much, within half a percent or ten halvings."""
-    low, high = 500, 2 * LIMIT_TOKENS
-    for _ in range(10):
+def _match(held: float, later: Sequence[Sequence[History]]) -> int:
+    """The narrowest window that holds as much, to a hundred tokens."""
+    low, high = 0, 2 * LIMIT_TOKENS
+    while high - low > 100:
         middle = (low + high) // 2
-        found = of(middle)
-        if abs(found / held - 1) < 0.005:
-            return middle
-        low, high = (middle, high) if found < held else (low, middle)
-    return (low + high) // 2
+        low, high = (middle, high) if _rolled(later, middle) < held else (low, middle)
+    return high
+
+
+def _rolled(later: Sequence[Sequence[History]], most: int) -> float:
+    """What a rolling window holds on average; the same as in a play, without its cache."""
+    held = turns = 0
+    for history in (one for session in later for one in session):
+        window: deque[int] = deque()
+        left = 0
+        for turn in history.turns:
+            window.append(turn.new_tokens)
+            left += turn.new_tokens
+            while left > most and len(window) > 1:
+                left -= window.popleft()
+            held += left
+            turns += 1
+    return held / turns
 
 
 def _row(

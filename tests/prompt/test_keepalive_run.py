@@ -308,3 +308,41 @@ def test_outside_of_its_context_it_refuses_to_start() -> None:
             alive.used("chat", "prefix", stakes=STAKES, life=LIFE)
 
     asyncio.run(run())
+
+
+def test_what_cannot_be_planned_is_the_callers_error() -> None:
+    """It is raised where the conversation is named, not lost in a task."""
+
+    async def scene(alive: KeepAlive[str], _: Stage, __: Sender) -> None:
+        with pytest.raises(UsageError, match="a margin of 15 s in a lifetime of 10 s"):
+            alive.used("chat", "prefix", stakes=STAKES, life=Life(10.0, 10.0))
+        assert alive.schedule() == {}
+
+    played(scene)
+
+
+def test_an_error_of_the_listener_is_raised_at_the_end() -> None:
+    """The pings of that conversation end with it; another error is not hidden by it."""
+
+    def listen(_: Event) -> None:
+        raise ValueError("of the listener")
+
+    async def run(*, fails: bool) -> None:
+        stage = Stage()
+        async with KeepAlive(
+            send=Sender(stage),
+            gaps=LONG,
+            ledger=FREE,
+            clock=stage,
+            sleep=stage.sleep,
+            on_event=listen,
+        ) as alive:
+            alive.used("chat", "prefix", stakes=STAKES, life=LIFE)
+            await stage.go(300.0)
+            if fails:
+                raise KeyError("of the caller")
+
+    with pytest.raises(ValueError, match="of the listener"):
+        asyncio.run(run(fails=False))
+    with pytest.raises(KeyError, match="of the caller"):
+        asyncio.run(run(fails=True))

@@ -93,6 +93,7 @@ class KeepAlive(Generic[P]):
         self._kept: dict[str, _Kept[P]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._open = False
+        self._failed: BaseException | None = None
         self.ledger = ledger
 
     async def __aenter__(self) -> Self:
@@ -105,18 +106,24 @@ class KeepAlive(Generic[P]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Cancels every ping, also one that is under way, and waits for it."""
+        """Cancels every ping, also one that is under way, and waits for it.
+
+        Raises what `on_event` raised in a task, which ended that conversation's pings.
+        """
         self._open = False
         tasks = list(self._tasks)
         self._kept.clear()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if self._failed is not None and error is None:
+            raise self._failed
 
     def used(self, name: str, prefix: P, *, stakes: Stakes, life: Life | None) -> None:
         """A request of the conversation starts now: earlier plans are void, a new one is made.
 
         `prefix` is what a later request will share with this one, in whatever form `send` takes.
+        Raises UsageError outside of the context, and where the margin does not fit the lifetime.
         """
         if not self._open:
             raise UsageError(
@@ -136,13 +143,14 @@ class KeepAlive(Generic[P]):
             used_s=now_s,
             touched_s=now_s,
         )
+        self._plan(kept, now_s)  # what cannot be planned is an error here, not in a task
         self._kept[name] = kept
         task = asyncio.get_running_loop().create_task(
             self._keep(name, kept), name=f"keep-alive {name}"
         )
         kept.task = task
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._over)
 
     def touched(self, name: str) -> None:
         """Somebody else's request reads the same prefix now, which keeps it warm; no turn of it."""
@@ -164,6 +172,11 @@ class KeepAlive(Generic[P]):
         """What is planned for each conversation, as things stand. Sends nothing."""
         now_s = self._clock.now()
         return {name: self._plan(kept, now_s) for name, kept in self._kept.items()}
+
+    def _over(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and self._failed is None:
+            self._failed = task.exception()
 
     def _plan(self, kept: _Kept[P], now_s: float) -> Plan:
         return plan(
