@@ -104,13 +104,13 @@ def test_parallel_results_stand_in_one_message_before_its_text() -> None:
 
 
 def test_results_of_several_parts_are_a_list_without_blanks() -> None:
-    """A lone text stays a string, which may be empty; a result of nothing has no content."""
+    """A lone text stays a string, blanks too; a result of nothing has no content."""
     image = Image(media_type="image/png", base64=PNG)
-    said = [result("a", Text("x"), Text(" "), image), result("b", Text("")), result("c")]
+    said = [result("a", Text("x"), Text(" "), image), result("b", Text(" "), Text("")), result("c")]
     prompt = laid(user("q"), assistant(call("a"), call("b"), call("c")), user(*said))
     first, second, third = body(prompt)["messages"][2]["content"]
     assert [one["type"] for one in first["content"]] == ["text", "image"]
-    assert second["content"] == ""
+    assert second["content"] == " "
     assert "content" not in third
 
 

@@ -57,8 +57,13 @@ def spans_by_piece(laid: Laid, api: Api, spans: Iterator[Span]) -> Iterator[tupl
     for place, piece in sent(laid, api):
         count = 1
         if api is Api.CHAT and isinstance(piece.part, ToolResult):
-            count = max(1, len(piece.part.parts))
+            count = max(1, len(said_in(piece.part)))
         yield place, [next(spans) for _ in range(count)]
+
+
+def said_in(result: ToolResult) -> list[Text | Image | Document]:
+    """What is in a result: empty texts say nothing."""
+    return [part for part in result.parts if part != Text("")]
 
 
 def check_said(piece: Piece, spans: list[Span], api: Api) -> None:
@@ -75,8 +80,10 @@ def check_said(piece: Piece, spans: list[Span], api: Api) -> None:
             assert part.base64 in span.text
         case ToolCall():
             check_call(part, span, api)
-        case ToolResult(parts=(Text(text),)) if api not in {Api.GENERATE, Api.RESPONSES}:
-            assert span.text == text
+        case ToolResult() if len(said_in(part)) == 1 and span.label:
+            (only,) = said_in(part)
+            assert isinstance(only, Text)
+            assert span.text == only.text
             assert part.call_id in span.label
         case ToolResult():
             assert part.call_id in f"{span.text} {span.label}"
@@ -138,7 +145,7 @@ def hidden(laid: Laid) -> set[int]:
         place + 1
         for place, piece in enumerate(laid.pieces)
         if isinstance(piece.part, ToolResult)
-        and [type(one) for one in piece.part.parts] not in ([], [Text])
+        and [type(one) for one in said_in(piece.part)] not in ([], [Text])
     }
 
 

@@ -38,6 +38,7 @@ from stemcache.prompt.render_turns import (
     Block,
     Turn,
     beside_of,
+    inside_of,
     merged,
     object_of,
     system_texts,
@@ -172,7 +173,7 @@ class _Writer:
 
     def _result(self, result: ToolResult, block: Block) -> dict[str, Any]:
         texts: list[str] = []
-        for part in result.parts:
+        for part in inside_of(result):
             if not isinstance(part, Text):
                 raise UsageError(
                     f"{where(block.piece)} holds a picture or a file, which results in a chat "

@@ -38,6 +38,7 @@ from stemcache.prompt.render_turns import (
     Block,
     Turn,
     beside_of,
+    inside_of,
     merged,
     object_of,
     system_texts,
@@ -148,7 +149,7 @@ class _Writer:
 
     def _result(self, result: ToolResult, at: str) -> dict[str, Any]:
         # A result of nothing is an empty text: some models behind the API refuse an empty list.
-        content = [self._content(part, at) for part in result.parts] or [{"text": ""}]
+        content = [self._content(part, at) for part in inside_of(result)] or [{"text": ""}]
         failed = {"status": "error"} if result.failed else {}
         return {"toolUseId": result.call_id, "content": content, **failed}
 

@@ -35,6 +35,7 @@ from stemcache.prompt.render_turns import (
     Block,
     Turn,
     beside_of,
+    inside_of,
     merged,
     object_of,
     system_texts,
@@ -222,8 +223,9 @@ def _part(block: Block, known: Sequence[Turn]) -> dict[str, Any]:
 
 def _response(result: ToolResult, block: Block, known: Sequence[Turn]) -> dict[str, Any]:
     """One text is the result, several are a list of them; media are parts beside it."""
-    texts = [part.text for part in result.parts if isinstance(part, Text)]
-    media = [part for part in result.parts if not isinstance(part, Text)]
+    inside = inside_of(result)
+    texts = [part.text for part in inside if isinstance(part, Text)]
+    media = [part for part in inside if not isinstance(part, Text)]
     said: str | list[str] = texts if len(texts) > 1 else "".join(texts)
     name = {"id": result.call_id} if result.call_id else {}
     made: dict[str, Any] = {

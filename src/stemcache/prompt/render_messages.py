@@ -33,6 +33,7 @@ from stemcache.prompt.render_turns import (
     Block,
     Turn,
     beside_of,
+    inside_of,
     merged,
     object_of,
     system_texts,
@@ -113,9 +114,9 @@ def _block(block: Block) -> dict[str, Any]:
 
 
 def _result(result: ToolResult, at: str) -> dict[str, Any]:
-    """One text is a string, which may be empty; blanks among other content are dropped."""
+    """One text is a string, also a blank one; blanks among other content are dropped."""
     made: dict[str, Any] = {"type": "tool_result", "tool_use_id": result.call_id}
-    inside = result.parts
+    inside = inside_of(result)
     if len(inside) == 1 and isinstance(inside[0], Text):
         made["content"] = inside[0].text
     else:

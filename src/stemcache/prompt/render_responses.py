@@ -37,6 +37,7 @@ from stemcache.prompt.render_turns import (
     SystemText,
     Turn,
     beside_of,
+    inside_of,
     merged,
     object_of,
     system_texts,
@@ -173,7 +174,9 @@ def _answer(text: str, beside: dict[str, Any]) -> dict[str, Any]:
 
 def _result(result: ToolResult, block: Block, marks: Marks, *, listed: bool) -> dict[str, Any]:
     at, mark = where(block.piece), marks.take(block.place)
-    inside = result.parts if mark is None else result.parts or (Text(""),)
+    inside = inside_of(result)
+    if mark is not None:
+        inside = inside or (Text(""),)
     output: str | list[dict[str, Any]] = ""
     if len(inside) == 1 and isinstance(inside[0], Text) and not listed:
         output = inside[0].text

@@ -17,7 +17,16 @@ import msgspec
 
 from stemcache.errors import UsageError
 from stemcache.prompt.message import Message, Speaker
-from stemcache.prompt.part import Native, Part, Text, Thinking, ToolCall
+from stemcache.prompt.part import (
+    Document,
+    Image,
+    Native,
+    Part,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from stemcache.prompt.piece import Laid, Piece
 from stemcache.prompt.segment import Segment
 from stemcache.prompt.tool import Tool
@@ -29,6 +38,7 @@ __all__ = [
     "SystemText",
     "Turn",
     "beside_of",
+    "inside_of",
     "merged",
     "object_of",
     "system_texts",
@@ -122,6 +132,11 @@ def merged(turns: Iterable[Turn]) -> tuple[Turn, ...]:
         else:
             joined.append(turn)
     return tuple(joined)
+
+
+def inside_of(result: ToolResult) -> tuple[Text | Image | Document, ...]:
+    """What a tool answered, without empty texts: nothing is nothing, however it is said."""
+    return tuple(part for part in result.parts if not isinstance(part, Text) or part.text)
 
 
 def where(piece: Piece) -> str:
