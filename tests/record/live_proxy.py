@@ -82,7 +82,7 @@ def near_proxy(
     tls: ssl.SSLContext | None = None,
     grace_s: float = 10.0,
     recorder: Recorder | None = None,
-    **limits: int,
+    **limits: Any,
 ) -> Iterator[NearProxy]:
     """Start a proxy, and stop it in the end."""
     talk: list[str] = []

@@ -33,6 +33,8 @@ class Exchange:
     """Why there is no answer, or not all of it, in one word; `record` lists them."""
     response_headers: Headers = field(default=(), repr=False)
     response: Capture | None = field(default=None, repr=False)
+    context: object = field(default=None, repr=False)
+    """What the recorder gave for the call as it began; its line has it too."""
 
     def release(self) -> None:
         """Give the memory of both bodies back."""

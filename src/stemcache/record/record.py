@@ -41,7 +41,7 @@ from stemcache.record.lenient_json import dumped
 from stemcache.record.scope import ScopeKey
 from stemcache.wire.api import Api
 
-__all__ = ["VERSION", "Keep", "Line", "line_of"]
+__all__ = ["VERSION", "Keep", "Line", "line_of", "usage_of"]
 
 VERSION = 1
 
@@ -77,6 +77,8 @@ class Line:
     data: bytes
     """With its line end."""
     usage: Usage | None
+    context: object = None
+    """The call's, never written."""
 
 
 class _Prompt(msgspec.Struct):
@@ -141,12 +143,24 @@ def line_of(exchange: Exchange, key: ScopeKey, keep: Keep) -> Line | None:
     }
     if redacted:
         record["redacted"] = True
+    return Line(dumped(record) + b"\n", _usage(exchange, answer), exchange.context)
+
+
+def usage_of(exchange: Exchange) -> Usage | None:
+    """What the provider reported, None where nothing can be read. Linear in the answer's body."""
+    body = _answer_body(exchange)
+    if body is None:
+        return None
+    kind = _header(exchange.response_headers, "content-type")
+    return _usage(exchange, reduced_body(body, kind, content=False))
+
+
+def _usage(exchange: Exchange, answer: Mapping[str, Any] | None) -> Usage | None:
     reported = None if answer is None else answer["usage"]
-    usage = None
-    if reported:
-        converse = "/converse" in exchange.url
-        usage = read_usage(reported, api=Api.CONVERSE if converse else None, provider=None)
-    return Line(dumped(record) + b"\n", usage)
+    if not reported:
+        return None
+    converse = "/converse" in exchange.url
+    return read_usage(reported, api=Api.CONVERSE if converse else None, provider=None)
 
 
 def _has_prompt(body: bytes) -> bool:

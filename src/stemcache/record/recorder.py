@@ -91,6 +91,10 @@ class Recorder:
         """Room for one body."""
         return Capture(self._most_body_bytes, self._budget)
 
+    def context(self) -> object:
+        """What goes along with a call that begins now: nothing, unless a derived class says so."""
+        return None
+
     def submit(self, exchange: Exchange) -> None:
         """Hand over a call that has ended. Takes microseconds."""
         try:
@@ -120,6 +124,11 @@ class Recorder:
             self._told *= 10
             count = "1 call was" if self.tally.lost == 1 else f"{self.tally.lost:,} calls were"
         self._say(f"{count} not recorded so far: {reason}; calls go on")
+
+    @property
+    def closed(self) -> bool:
+        """Whether calls are not taken any more."""
+        return self._closed
 
     @property
     def waiting(self) -> int:

@@ -41,6 +41,7 @@ class Watch:
                 headers=[(name.lower(), value) for name, value in request.headers.multi_items()],
                 request=recorder.capture(),
                 response=recorder.capture(),
+                context=recorder.context(),
             )
             if isinstance(request.stream, whole):
                 self._exchange.request.add(b"".join(request.stream))
