@@ -1,0 +1,14 @@
+"""Our transports for clients on httpx2; `client_transport` says how they get there."""
+
+from stemcache.integrations.client_transport import AsyncWatching, SyncWatching
+from stemcache.record.httpx2_transport import RecordingAsyncTransport, RecordingTransport
+
+__all__ = ["WatchingAsyncTransport", "WatchingTransport"]
+
+
+class WatchingTransport(SyncWatching, RecordingTransport):
+    """In a `httpx2.Client`."""
+
+
+class WatchingAsyncTransport(AsyncWatching, RecordingAsyncTransport):
+    """In a `httpx2.AsyncClient`."""
