@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from stemcache.errors import UsageError
 from stemcache.prompt.message import Message
-from stemcache.prompt.part import Native, Text, ToolCall
-from stemcache.prompt.render_calls import arguments_of, check_turns, named
+from stemcache.prompt.part import Native, Text, ToolCall, ToolResult
+from stemcache.prompt.render_calls import arguments_of, check_turns, names_of
 from stemcache.prompt.render_turns import merged, turns_of
 from stemcache.wire.api import Api
 from tests.prompt.rendering import (
@@ -134,21 +134,23 @@ def test_arguments_are_the_object_that_they_spell() -> None:
             read(broken)
 
 
-def test_a_result_is_named_by_the_call_before_it() -> None:
-    """The nearest one: ids may occur again; one that is named needs none."""
+def test_results_are_named_by_the_calls_before_them() -> None:
+    """By the last one of their id, for ids may occur again; one that is named needs none."""
     prompt = laid(
         user("q"),
         assistant(ToolCall(id="", name="old", arguments="")),
-        user(result("")),
+        user(result(""), ToolResult(call_id="x", parts=(), name="own")),
         assistant(ToolCall(id="", name="new", arguments="")),
         user(result("")),
     )
-    turns = turns_of(prompt, Api.GENERATE)
-    block = turns[4].blocks[0]
-    assert named(result(""), block, turns) == "new"
-    assert named(result(""), turns[2].blocks[0], turns) == "old"
-    with pytest.raises(UsageError, match="the ToolResult in message 4 names no tool"):
-        named(result("x"), block, turns)
+    assert names_of(turns_of(prompt, Api.GENERATE)) == {2: "old", 3: "own", 5: "new"}
+
+
+def test_a_result_that_nothing_names_is_refused() -> None:
+    """A call behind it does not count."""
+    prompt = laid(user(result("x")), assistant(ToolCall(id="x", name="n", arguments="")))
+    with pytest.raises(UsageError, match="the ToolResult in message 0 names no tool"):
+        names_of(turns_of(prompt, Api.GENERATE))
 
 
 IDS = st.lists(st.sampled_from("abc"), max_size=3)

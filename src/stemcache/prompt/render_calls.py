@@ -14,10 +14,10 @@ from typing import Any
 from stemcache.errors import UsageError
 from stemcache.prompt.part import Native, Text, Thinking, ToolCall, ToolResult
 from stemcache.prompt.piece import Piece
-from stemcache.prompt.render_turns import Block, Turn, object_of, where
+from stemcache.prompt.render_turns import Turn, object_of, where
 from stemcache.wire.api import Api
 
-__all__ = ["arguments_of", "check_turns", "named"]
+__all__ = ["arguments_of", "check_turns", "names_of"]
 
 _NO_TEXT_BEHIND_CALLS = frozenset({Api.CHAT, Api.MESSAGES})
 """In a chat's message calls stand behind all content; Messages takes results for calls only where
@@ -126,17 +126,20 @@ def arguments_of(call: ToolCall, piece: Piece) -> dict[str, Any]:
         ) from None
 
 
-def named(result: ToolResult, block: Block, turns: Sequence[Turn]) -> str:
-    """The tool that a result is of, for APIs that need its name. Raises UsageError."""
-    if result.name:
-        return result.name
-    for turn in reversed(turns):
-        for other in turn.blocks:
-            call = other.part
-            if (
-                isinstance(call, ToolCall)
-                and call.id == result.call_id
-                and other.place < block.place
-            ):
-                return call.name
-    raise UsageError(f"{where(block.piece)} names no tool; give ToolResult its name")
+def names_of(turns: Sequence[Turn]) -> dict[int, str]:
+    """Tools that results are of, by the numbers of their pieces. Linear.
+
+    As given, or by the last call of that id before. Raises UsageError where nothing tells.
+    """
+    called: dict[str, str] = {}
+    found: dict[int, str] = {}
+    for block in (block for turn in turns for block in turn.blocks):
+        part = block.part
+        if isinstance(part, ToolCall):
+            called[part.id] = part.name
+        elif isinstance(part, ToolResult):
+            name = part.name or called.get(part.call_id)
+            if not name:
+                raise UsageError(f"{where(block.piece)} names no tool; give ToolResult its name")
+            found[block.place] = name
+    return found

@@ -12,7 +12,7 @@ official client of them. Names of documents are not told: there is no member for
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, assert_never
 
 from stemcache.errors import UsageError
@@ -28,7 +28,7 @@ from stemcache.prompt.part import (
 )
 from stemcache.prompt.piece import Laid
 from stemcache.prompt.placement import Placed, Placement
-from stemcache.prompt.render_calls import arguments_of, check_turns, named
+from stemcache.prompt.render_calls import arguments_of, check_turns, names_of
 from stemcache.prompt.render_media import address, source
 from stemcache.prompt.render_options import options_of
 from stemcache.prompt.render_turns import (
@@ -64,6 +64,7 @@ def render(
     """
     given = options_of(options, _TAKEN)
     turns = _turns(laid)
+    names = names_of(turns)
     mark = _mark(laid, placement)
     if (mark is None) != ("cachedContent" not in given):
         raise UsageError(
@@ -72,7 +73,7 @@ def render(
         )
     body: dict[str, Any] = {"model": _resource(model), **given}
     if mark is None:
-        return body | _instructions(laid) | {"contents": _contents(turns, turns)}
+        return body | _instructions(laid) | {"contents": _contents(turns, names)}
     if "toolConfig" in given:
         raise UsageError("option 'toolConfig' is a part of the cached content; give it to create()")
     rest = _cut(turns, first=mark.boundary)
@@ -81,7 +82,7 @@ def render(
             f"a mark at boundary {mark.boundary} leaves no message to send behind the cached "
             "content; place it earlier, or add a turn segment"
         )
-    return body | {"contents": _contents(rest, turns)}
+    return body | {"contents": _contents(rest, names)}
 
 
 def create(
@@ -106,7 +107,7 @@ def create(
     turns = _turns(laid)
     body = {"model": _resource(model), **given, **_instructions(laid)}
     kept = _cut(turns, stop=mark.boundary)
-    return body | {"contents": _contents(kept, turns)} if kept else body
+    return body | {"contents": _contents(kept, names_of(turns))} if kept else body
 
 
 def _turns(laid: Laid) -> tuple[Turn, ...]:
@@ -192,18 +193,17 @@ def _tool(tool: Tool) -> dict[str, Any]:
     }
 
 
-def _contents(turns: Sequence[Turn], known: Sequence[Turn]) -> list[dict[str, Any]]:
-    """`known` has the calls that results may be of."""
+def _contents(turns: Iterable[Turn], names: Mapping[int, str]) -> list[dict[str, Any]]:
     return [
         {
             "role": "user" if turn.speaker == "user" else "model",
-            "parts": [_part(block, known) for block in turn.blocks],
+            "parts": [_part(block, names) for block in turn.blocks],
         }
         for turn in merged(turns)
     ]
 
 
-def _part(block: Block, known: Sequence[Turn]) -> dict[str, Any]:
+def _part(block: Block, names: Mapping[int, str]) -> dict[str, Any]:
     part, piece = block.part, block.piece
     match part:
         case Text():
@@ -215,22 +215,22 @@ def _part(block: Block, known: Sequence[Turn]) -> dict[str, Any]:
             call = {**name, "name": part.name, "args": arguments_of(part, piece)}
             return {"functionCall": call} | beside_of(part, piece, Api.GENERATE)
         case ToolResult():
-            return {"functionResponse": _response(part, block, known)}
+            return {"functionResponse": _response(part, block, names[block.place])}
         case Thinking() | Native():
             return object_of(part.json, piece)
     assert_never(part)
 
 
-def _response(result: ToolResult, block: Block, known: Sequence[Turn]) -> dict[str, Any]:
+def _response(result: ToolResult, block: Block, name: str) -> dict[str, Any]:
     """One text is the result, several are a list of them; media are parts beside it."""
     inside = inside_of(result)
     texts = [part.text for part in inside if isinstance(part, Text)]
     media = [part for part in inside if not isinstance(part, Text)]
     said: str | list[str] = texts if len(texts) > 1 else "".join(texts)
-    name = {"id": result.call_id} if result.call_id else {}
+    given = {"id": result.call_id} if result.call_id else {}
     made: dict[str, Any] = {
-        **name,
-        "name": named(result, block, known),
+        **given,
+        "name": name,
         "response": {"error" if result.failed else "result": said},
     }
     if media:
