@@ -174,6 +174,27 @@ def test_results_pass_exactly_where_they_are_the_calls(
             check(*said)
 
 
+@pytest.mark.parametrize(
+    ("name", "taken"),
+    [
+        ("toolu_01-a", set(APIS)),
+        ("", {Api.GENERATE}),
+        ("a.b:c", set(APIS) - {Api.MESSAGES}),
+        ("a" * 65, set(APIS) - {Api.CONVERSE}),
+        ("a b", {Api.CHAT, Api.RESPONSES, Api.GENERATE}),
+    ],
+)
+def test_ids_that_an_api_does_not_take_are_refused(name: str, taken: set[Api]) -> None:
+    """They are the model's, so they are not made anew; another API may have made them."""
+    for api in APIS:
+        said = (user("q"), assistant(call(name)), user(result(name)))
+        if api in taken:
+            check(*said, api=api)
+        else:
+            with pytest.raises(UsageError, match=f"which {api} does not take"):
+                check(*said, api=api)
+
+
 def test_a_native_block_that_is_no_object_is_refused() -> None:
     """With its place."""
     with pytest.raises(UsageError, match="the Native in message 0 holds no JSON object"):

@@ -7,6 +7,7 @@ user        result b  result a  text        every call answered, before anything
 APIs answer 400 to anything else, mostly without saying which call it was.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -28,6 +29,13 @@ _RESULTS = (
     ("toolResult", "toolUseId"),
     ("functionResponse", "id"),
 )
+_IDS = {
+    Api.CHAT: re.compile(r".+", re.DOTALL),
+    Api.CONVERSE: re.compile(r"[a-zA-Z0-9_.:-]{1,64}"),
+    Api.MESSAGES: re.compile(r"[a-zA-Z0-9_-]+"),
+    Api.RESPONSES: re.compile(r".+", re.DOTALL),
+}
+"""What APIs take for the id of a call. Gemini's need not have one."""
 _BEGIN_WITH_USER = frozenset({Api.CONVERSE, Api.GENERATE, Api.MESSAGES})
 
 
@@ -95,6 +103,11 @@ def _check_assistant(turn: Turn, api: Api) -> Counter[str]:
         if isinstance(part, ToolResult):
             raise UsageError(f"{where(block.piece)} is an assistant's; results are a user's")
         if isinstance(part, ToolCall):
+            if api in _IDS and not _IDS[api].fullmatch(part.id):
+                raise UsageError(
+                    f"{where(block.piece)} has the id {part.id[:80]!r}, which {api} does not take; "
+                    "go on with the API that made it, or begin a conversation"
+                )
             due[part.id] += 1
         elif due and isinstance(part, Text) and api in _NO_TEXT_BEHIND_CALLS:
             raise UsageError(
