@@ -28,6 +28,9 @@ from stemcache.integrations.stability_world import World
 
 __all__ = ["Builder", "Outcome", "Raised", "placed", "run"]
 
+_OURS = str(Path(__file__).with_name("stability_"))
+"""Frames of files that begin so are no part of what a builder raised."""
+
 
 @dataclass(frozen=True, slots=True)
 class Builder:
@@ -52,8 +55,11 @@ class Raised:
     @classmethod
     def of(cls, error: BaseException) -> "Raised":
         """From an exception."""
+        told = traceback.TracebackException.from_exception(error)
+        frames = [frame for frame in told.stack if not frame.filename.startswith(_OURS)]
+        told.stack = traceback.StackSummary.from_list(frames)
         said = traceback.format_exception_only(error)[-1].strip()
-        return cls(said, "".join(traceback.format_exception(error)), error)
+        return cls(said, "".join(told.format()), error)
 
 
 Outcome = Seen | Raised

@@ -110,7 +110,7 @@ def allowed(names: Iterable[str]) -> Allowed:
             perturbations.add(Perturbation(name))
         else:
             raise UsageError(
-                f"{unknown_choice('perturbation', name, 'allow', IN_A_PROCESS)}; "
+                f"{unknown_choice('perturbation', name, 'allow', map(str, IN_A_PROCESS))}; "
                 "'$NAME' allows an environment variable"
             )
     return Allowed(frozenset(perturbations), frozenset(variables))
