@@ -142,9 +142,10 @@ def test_of_equal_lifetimes_the_shorter() -> None:
     assert best_marks(ground, TERMS, 4) == (Set(2, 1),)
 
 
-def test_a_mark_bridges_to_what_is_held_beyond_the_look_back() -> None:
-    """A turn that added more blocks than a look-back has gets a mark at what is held."""
-    laid = laid_of(piece(5000), *(piece(200, history=True) for _ in range(30)))
+@pytest.mark.parametrize("entry", range(2, 12))
+def test_a_mark_bridges_to_what_is_held_beyond_the_look_back(entry: int) -> None:
+    """A turn that added more blocks than a look-back has gets a mark, and at what is held."""
+    laid = laid_of(piece(5000), *(piece(203, history=True) for _ in range(30)))
     rule = marker_rule()
     forecast = Poisson(laid, {Stability.STATIC: 1.0, Stability.SESSION: 1 / 60})
     ground = ground_of(
@@ -152,12 +153,12 @@ def test_a_mark_bridges_to_what_is_held_beyond_the_look_back() -> None:
         rule=rule,
         terms=TERMS,
         forecast=forecast,
-        held=[Held(3, 1.0)],
+        held=[Held(entry, 1.0)],
         last=windows(laid, rule),
     )
     marks = best_marks(ground, TERMS, 2)
-    assert [mark.boundary for mark in marks] == [3, 31]  # and not 22, the last that reads it
-    assert expected(ground, TERMS, marks).read_tokens == pytest.approx(laid.tokens()[3])
+    assert [mark.boundary for mark in marks] == [entry, 31]  # not at the last that reads it
+    assert expected(ground, TERMS, marks).read_tokens == pytest.approx(laid.tokens()[entry])
 
 
 def test_a_bridge_within_the_look_back_is_not_built() -> None:

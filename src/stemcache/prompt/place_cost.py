@@ -27,7 +27,7 @@ from typing import NamedTuple
 from stemcache.prompt.place_ground import Ground
 from stemcache.prompt.place_terms import Terms
 
-__all__ = ["Expected", "Set", "expected", "segment_score"]
+__all__ = ["Counted", "Expected", "Set", "counted_by", "expected"]
 
 
 class Set(NamedTuple):
@@ -47,21 +47,28 @@ class Expected(NamedTuple):
     written_tokens: float
 
 
-def segment_score(
-    ground: Ground, terms: Terms, mark: Set, tokens: float, found_tokens: float
-) -> float:
-    """What the tokens of a mark's segment count, of which so many are expected to be found.
+class Counted(NamedTuple):
+    """What one token of a mark's segment counts."""
 
-    `found_tokens` is 0 unless it is known what is found.
-    """
+    steady: float
+    """One that is not found, or of an average request."""
+    found: float
+    """One that is known to be found."""
+
+    def score(self, tokens: float, found_tokens: float) -> float:
+        """Of a segment; `found_tokens` is 0 unless it is known what is found."""
+        return (tokens - found_tokens) * self.steady + found_tokens * self.found
+
+
+def counted_by(ground: Ground, terms: Terms, mark: Set) -> Counted:
+    """The same for all segments of a mark, however long."""
     alive = ground.alive[mark.lifetime][mark.boundary]
-    write = terms.lifetimes[mark.lifetime].write
-    steady = alive * terms.read + (1 - alive) * write
-    if not found_tokens:
-        return tokens * steady
     usual = terms.usual
     kept = ground.alive[usual][mark.boundary] * (terms.lifetimes[usual].write - terms.read)
-    return found_tokens * (terms.read - kept) + (tokens - found_tokens) * steady
+    return Counted(
+        steady=alive * terms.read + (1 - alive) * terms.lifetimes[mark.lifetime].write,
+        found=terms.read - kept,
+    )
 
 
 def expected(ground: Ground, terms: Terms, marks: Sequence[Set]) -> Expected:
@@ -81,7 +88,7 @@ def expected(ground: Ground, terms: Terms, marks: Sequence[Set]) -> Expected:
             cost += tokens * terms.input
             continue
         chance = now if ground.known else ground.alive[mark.lifetime][mark.boundary]
-        score += segment_score(ground, terms, mark, tokens, now * tokens)
+        score += counted_by(ground, terms, mark).score(tokens, now * tokens)
         write = terms.lifetimes[mark.lifetime].write
         cost += tokens * (chance * terms.read + (1 - chance) * write)
         read += chance * tokens

@@ -25,7 +25,7 @@ from stemcache.provider.rule import Rule
 
 __all__ = ["MOST_HELD", "Found", "Ground", "ground_of", "windows"]
 
-MOST_HELD = 16
+MOST_HELD = 8
 """Of more entries held, those that most tokens are expected to be read from."""
 
 

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from stemcache.prompt.place_cost import Set, expected, segment_score
+from stemcache.prompt.place_cost import Set, counted_by, expected
 from stemcache.prompt.place_ground import Ground
 from stemcache.prompt.place_terms import Terms
 
@@ -136,11 +136,11 @@ def _shortest(
         for state, path in paths.at[place].items():
             if state.now not in steps:
                 steps[state.now] = list(_walk(ground, places, place, state.now))
-            mark = Set(place, state.lifetime)
+            counted = counted_by(ground, terms, Set(place, state.lifetime))
             for stop, tokens, found_tokens, now in steps[state.now]:
-                score = path.score + segment_score(ground, terms, mark, tokens, found_tokens)
+                score = path.score + counted.score(tokens, found_tokens)
                 if stop:
-                    paths.add(stop, state._replace(now=now), score, path)
+                    paths.add(stop, _State(state.used, state.lifetime, now), score, path)
                 elif state.used not in ends or score < ends[state.used].score:
                     ends[state.used] = _Path(score, None, path)
     least = min(path.score for path in ends.values())
