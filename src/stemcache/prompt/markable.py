@@ -12,7 +12,7 @@ Never behind an empty text, nor behind what is passed on byte for byte: a mark w
 """
 
 from stemcache.prompt.message import Speaker
-from stemcache.prompt.part import Native, Part, Text, Thinking, ToolCall
+from stemcache.prompt.part import Document, Native, Part, Text, Thinking, ToolCall
 from stemcache.wire.api import Api
 from stemcache.wire.section import Section
 
@@ -27,8 +27,10 @@ def is_markable(
         return False
     if api is Api.GENERATE:
         return ends and section is not Section.TOOLS
-    if isinstance(part, Thinking | Native) or (isinstance(part, Text) and not part.text):
+    if isinstance(part, Thinking | Native) or (isinstance(part, Text) and not part.text.strip()):
         return False
+    if api is Api.CONVERSE and isinstance(part, Document) and part.media_type != "application/pdf":
+        return False  # Bedrock takes their text first, and answers 400 to a mark behind one
     if api is Api.CHAT or api is Api.RESPONSES:
         if part is None or isinstance(part, ToolCall):
             return False

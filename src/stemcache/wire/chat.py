@@ -35,9 +35,15 @@ _FIELDS = Fields(
         "top_logprobs",
     },
     # parallel_tool_calls bounds the calls in an answer; answers here are text, with no calls.
-    # prompt_cache_key is a hint for routing; the cache finds prefixes without it.
+    # prompt_cache_key and prompt_cache_options are hints; the cache finds prefixes without them.
     harmless=HARMLESS
-    | {"metadata", "parallel_tool_calls", "prompt_cache_key", "safety_identifier"},
+    | {
+        "metadata",
+        "parallel_tool_calls",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "safety_identifier",
+    },
     neutral={
         **NEUTRAL,
         "audio": (),
@@ -46,7 +52,6 @@ _FIELDS = Fields(
         "modalities": (["text"],),
         "moderation": (),
         "prediction": (),
-        "prompt_cache_options": ({"mode": "implicit"}, {}),
         "prompt_cache_retention": ("in_memory", "in-memory"),
         "reasoning_effort": ("none",),
         "response_format": ({"type": "text"},),

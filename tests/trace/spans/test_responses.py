@@ -109,12 +109,21 @@ def test_breakpoints_stand_on_parts_and_items() -> None:
             "output": [{"type": "input_text", "text": "b", "prompt_cache_breakpoint": point}],
         },
         {"role": "user", "content": "c", "prompt_cache_breakpoint": {"ttl": "12h"}},
+        {
+            "type": "function_call_output",
+            "call_id": "d",
+            "output": [
+                {"type": "input_image", "image_url": "https://example.com/d.png"},
+                {"type": "input_text", "text": "d", "prompt_cache_breakpoint": point},
+            ],
+        },
         prompt_cache_options={"ttl": "30m"},
     )
     assert marks(prompt) == {
         "/input/0/content/0": ("/input/0/content/0/prompt_cache_breakpoint", "30m"),
         "/input/1": ("/input/1/output/0/prompt_cache_breakpoint", "30m"),
         "/input/2": ("/input/2/prompt_cache_breakpoint", "12h"),
+        "/input/3": ("/input/3/output/1/prompt_cache_breakpoint", "30m"),
     }
 
 

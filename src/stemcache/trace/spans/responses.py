@@ -106,10 +106,12 @@ def _typed(item: dict[str, Any], kind: str, pointer: str, ttl: str | None) -> Dr
     if kind.endswith("_call_output") or kind in _OUTPUTS:
         output, call = item.get("output"), item.get("call_id")
         inside = f"{pointer}/output"
-        if isinstance(output, list) and len(output) == 1:
+        if isinstance(output, list) and output:
+            if marker is None and isinstance(output[-1], dict):
+                marker = breakpoint_of(output[-1], f"{inside}/{len(output) - 1}", ttl)
             part = text_part(output[0], f"{inside}/0", "tool", SpanKind.TOOL_RESULT, ttl)
-            if part is not None and part.kind is SpanKind.TOOL_RESULT:
-                output, inside, marker = part.text, part.text_pointer, marker or part.marker
+            if len(output) == 1 and part is not None and part.kind is SpanKind.TOOL_RESULT:
+                output, inside = part.text, part.text_pointer
         if isinstance(output, str):
             label = call if isinstance(call, str) else ""
             return Draft(pointer, inside, "tool", SpanKind.TOOL_RESULT, output, item, marker, label)
