@@ -11,6 +11,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+CONFIGURATION = """
+[tool.pytest.ini_options]
+filterwarnings = ["error", "default::pytest.PytestDeprecationWarning"]  # other plug-ins' own
+"""
 BUILDERS = """
     from datetime import datetime
 
@@ -59,7 +63,7 @@ def project(tmp_path: Path) -> Path:
     (installed / "entry_points.txt").write_text("\n".join(["[pytest11]", *lines, ""]))
     folder = tmp_path / "project"
     folder.mkdir()
-    (folder / "pyproject.toml").write_text("[tool.pytest.ini_options]\nfilterwarnings = 'error'\n")
+    (folder / "pyproject.toml").write_text(CONFIGURATION)
     (folder / "builders.py").write_text(_dedented(BUILDERS))
     (folder / "test_prompts.py").write_text(_dedented(TESTS))
     return folder
@@ -83,13 +87,11 @@ def _pytest(project: Path, *arguments: str) -> "subprocess.CompletedProcess[str]
 @pytest.mark.parametrize("randomly", [False, True], ids=["without randomly", "with randomly"])
 def test_a_fixture_of_that_name_is_there(project: Path, *, randomly: bool) -> None:
     """Found by the entry point alone; faults fail with the place, the clean and the rest pass."""
-    arguments = ["-p", "randomly" if randomly else "no:randomly"]
     if randomly and importlib.util.find_spec("pytest_randomly") is None:
         pytest.skip("pytest-randomly is not installed")
 
-    done = _pytest(project, *(["-p", "no:randomly"] if not randomly else []), "-rP")
+    done = _pytest(project, "-rP", *([] if randomly else ["-p", "no:randomly"]))
 
-    assert arguments
     assert done.returncode == 1, done.stdout + done.stderr
     assert "2 failed, 3 passed" in done.stdout
     assert "the prefix of the prompt changes with the clock" in done.stdout
@@ -109,28 +111,25 @@ def test_workers_of_xdist_have_it_too(project: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["prepend", "append", "importlib"])
 def test_a_tests_file_is_imported_elsewhere_by_its_path(project: Path, mode: str) -> None:
-    """However pytest imports tests: two of one name, in folders that are no packages."""
-    for name in ("one", "two"):
-        if name == "two" and mode != "importlib":
-            continue  # pytest itself refuses a second file of that name
-        folder = project / name
-        folder.mkdir()
-        (folder / "test_it.py").write_text(
+    """However pytest imports tests, also two of one name in folders that are no packages."""
+    # In the other modes pytest itself refuses a second file of that name.
+    folders = ["one", "two"] if mode == "importlib" else ["one"]
+    for name in folders:
+        (project / name).mkdir()
+        (project / name / "test_it.py").write_text(
             "def built():\n"
             f"    return {name!r}\n"
             "def test_it(assert_prefix_stable):\n"
             "    assert_prefix_stable(built, runs=1, own_process=True)\n"
         )
 
-    done = _pytest(
-        project, f"--import-mode={mode}", "one", *(["two"] if mode == "importlib" else [])
-    )
+    done = _pytest(project, f"--import-mode={mode}", *folders)
 
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_who_does_not_use_it_pays_nothing(project: Path) -> None:
-    """Only three small modules are loaded; none of what checks, and nothing that is not pytest's."""
+    """Only three small modules are loaded; none of what checks, and no library."""
     (project / "test_prompts.py").write_text(
         "import sys\n"
         "def test_it():\n"

@@ -31,7 +31,6 @@ from tests.integrations import stability_faulty
 from tests.integrations.stability_clean import CLEAN
 from tests.integrations.stability_faulty import FAULTS, Fault
 
-
 APART = frozenset({"encoding", "hash-seed", "process", "start"})
 """What only processes of their own show, which take a while to start."""
 

@@ -216,7 +216,9 @@ def _flat(body: dict[str, Any]) -> dict[str, Any]:
     """Arguments of Google's client as the body that it sends: its `config` is no level of that."""
     config = body.get("config")
     if "contents" in body and isinstance(config, dict):
-        return {**{key: value for key, value in body.items() if key != "config"}, **config}
+        flat = {**{key: value for key, value in body.items() if key != "config"}, **config}
+        contents = flat["contents"]
+        return {**flat, "contents": contents if isinstance(contents, list) else [contents]}
     return body
 
 
