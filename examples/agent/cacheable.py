@@ -76,7 +76,7 @@ class Cacheable:
 
 def now(at: Moment) -> str:
     """What is of one request alone."""
-    return f"\n(Request {at.request_id} at {at.now:%Y-%m-%dT%H:%M:%SZ})"
+    return f"\nIt is {at.now:%Y-%m-%dT%H:%M:%SZ}.\nRequest: {at.request_id}\n"
 
 
 def tools(shop: Shop) -> list[Tool]:

@@ -4,6 +4,7 @@
     python -m examples.agent.compare --model toy      # no weights, a small shop; seconds
     python -m examples.agent.compare --url http://127.0.0.1:8000
     python -m examples.agent.compare --logs /tmp/shop # leaves logs for `stemcache lint`
+    python -m examples.agent.compare --write          # renews results.json and docs/prompt.md
 
 The first table is of `stemcache serve`, as it reports it. The others play the same conversations,
 with the answers that the model gave there, under providers' rules and list prices. Whatever the
@@ -23,18 +24,19 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.machine import machine
 from examples.agent.endpoint import Endpoint
-from examples.agent.judge import any_order, attainable, by_rule, longest_prefixes, write_log
+from examples.agent.judge import any_order, attainable, longest_prefixes, predicted, write_log
 from examples.agent.loop import Sent, Target
 from examples.agent.messages import as_messages
-from examples.agent.report import report
+from examples.agent.report import GUIDE, RESULTS, quote, quoted_tables, report
 from examples.agent.steps import CHATS_ALONE, STEPS
 from examples.agent.worker import Job, Workers, workers
 from stemcache.wire.api import Api
 
-__all__ = ["compare", "main"]
+__all__ = ["MODELS", "compare", "main", "on_endpoint", "serving", "under_rule"]
 
-_MODELS = {
+MODELS = {
     "claude-sonnet-5": Target("anthropic", "claude-sonnet-5", {"max_tokens": 400}),
     "gpt-5.6": Target("openai", "gpt-5.6", {"max_completion_tokens": 400}),
     "gpt-5.1": Target("openai", "gpt-5.1", {"max_completion_tokens": 400}),
@@ -45,12 +47,13 @@ _MODELS = {
 def compare(url: str, *, small: bool, logs: Path) -> dict[str, Any]:
     """All figures, as JSON. Leaves a log of each agent and model in `logs`."""
     with workers() as ours:
-        served, answers = _on_endpoint(ours, url, small=small)
-        rules = {name: _by_rules(ours, target, answers, logs) for name, target in _MODELS.items()}
+        served, answers = on_endpoint(ours, url, small=small)
+        rules = {name: under_rule(ours, target, answers, logs) for name, target in MODELS.items()}
     return {"endpoint": served, "rules": rules}
 
 
-def _on_endpoint(ours: Workers, url: str, *, small: bool) -> tuple[dict[str, Any], list[str]]:
+def on_endpoint(ours: Workers, url: str, *, small: bool) -> tuple[dict[str, Any], list[str]]:
+    """What the server reports of each agent, and what the model said to the last."""
     endpoint = Endpoint(url)
     target = Target("vllm", endpoint.model, {"max_tokens": 8 if small else 24})
     agents: dict[str, Any] = {}
@@ -76,7 +79,8 @@ def _on_endpoint(ours: Workers, url: str, *, small: bool) -> tuple[dict[str, Any
     return found, [one.asked.text for one in sent]
 
 
-def _by_rules(ours: Workers, target: Target, answers: Sequence[str], logs: Path) -> dict[str, Any]:
+def under_rule(ours: Workers, target: Target, answers: Sequence[str], logs: Path) -> dict[str, Any]:
+    """What a model's rule and price list say of each agent. Leaves their logs."""
     api = Api.MESSAGES if target.provider == "anthropic" else Api.CHAT
     agents: dict[str, Any] = {}
     sent: list[Sent] = []
@@ -86,7 +90,7 @@ def _by_rules(ours: Workers, target: Target, answers: Sequence[str], logs: Path)
             sent = [replace(one, body=as_messages(one.body)) for one in sent]
         log = logs / f"{target.model}-{step}.jsonl"
         write_log(sent, log)
-        found = by_rule(log)
+        found = predicted(log)
         agents[step] = {
             "prompt_tokens": found.prompt_tokens,
             "read_tokens": found.read_tokens,
@@ -134,7 +138,7 @@ def main() -> None:
     parser.add_argument("--url", help="a server that runs already; its cache is emptied")
     parser.add_argument("--small", action="store_true", help="a small shop, as for the toy")
     parser.add_argument("--logs", type=Path, help="folder to leave logs in")
-    parser.add_argument("--json", type=Path, help="file to write all figures to")
+    parser.add_argument("--write", action="store_true", help="keep the figures; renew the guide")
     asked = parser.parse_args()
     small = asked.small or asked.model == "toy"
     with tempfile.TemporaryDirectory() as folder:
@@ -145,8 +149,11 @@ def main() -> None:
                 figures = compare(url, small=small, logs=logs)
         else:
             figures = compare(asked.url, small=small, logs=logs)
-    if asked.json is not None:
-        asked.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    if asked.write:
+        figures = {"machine": machine(), **figures}
+        RESULTS.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+        guide = quote(GUIDE.read_text(encoding="utf-8"), quoted_tables(figures))
+        GUIDE.write_text(guide, encoding="utf-8")
     print(report(figures))  # noqa: T201  # a script's answer
 
 

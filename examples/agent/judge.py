@@ -25,7 +25,7 @@ from stemcache.trace.spans.prompt import prompt_of
 from stemcache.trace.spans.sketch import sketch
 from stemcache.wire.api import Api
 
-__all__ = ["Ruled", "any_order", "attainable", "by_rule", "longest_prefixes", "write_log"]
+__all__ = ["Ruled", "any_order", "attainable", "longest_prefixes", "predicted", "write_log"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def write_log(sent: Iterable[Sent], path: Path) -> None:
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
-def by_rule(log: Path) -> Ruled:
+def predicted(log: Path) -> Ruled:
     """What `stemcache lint` predicts of a log, by the rule and prices of the model it names."""
     with open_calls([str(log)]) as calls:
         options = Options(today=date(2026, 11, 30))

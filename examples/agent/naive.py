@@ -58,7 +58,8 @@ class Naive:
 
     def system(self, at: Moment) -> str:
         return (
-            f"Request {at.request_id} at {at.now:%Y-%m-%dT%H:%M:%SZ}\n"
+            f"It is {at.now:%Y-%m-%dT%H:%M:%SZ}.\n"
+            f"Request: {at.request_id}\n"
             f"Customer: {self.profile()}\n"
             f"Help page: {self.page}\n"
             f"{self.shop.rules}"

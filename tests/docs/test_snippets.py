@@ -46,7 +46,7 @@ def real(served: LiveServer) -> LiveServer:
 @pytest.mark.real
 def test_the_readme_shows_a_prefix_reused(real: LiveServer) -> None:
     """Its two calls print prompt and cached tokens: none, then all but the question."""
-    (code,) = snippets("README.md")
+    code = snippets("README.md")[0]
     names: dict[str, Any] = {}
 
     lines = [list(map(int, line.split())) for line in run(code, real.url, names)]
@@ -57,6 +57,15 @@ def test_the_readme_shows_a_prefix_reused(real: LiveServer) -> None:
     assert first_prompt > 1990
     assert cached >= 1984
     assert prompt - cached < 48
+
+
+def test_the_readme_marks_what_is_shared() -> None:
+    """Of the system prompt, the rules, and not the customer."""
+    code = snippets("README.md")[1]
+
+    (line,) = run(code, "", {})
+
+    assert line == "[{'type': 'ephemeral', 'ttl': '1h'}, None]"
 
 
 @pytest.mark.real
