@@ -6,7 +6,8 @@
 Peers make the bodies; a client's cache is simulated under the provider's rule, and billed by its
 prices. Ours are other marks on the same bodies: the text is the same, byte for byte. Our forecast
 is the log of another day (another seed of the same schedule), and of a session's earlier requests
-what a client knows: where it set marks, and when.
+what a client knows: where it set marks, and when. Where a provider promises a lifetime and may keep
+entries for longer (OpenAI), both are played: gone as promised, and kept as the simulator has it.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -132,11 +133,15 @@ def _rows(book: Book, folder: Path, peers: Path, times: int) -> Iterator[dict[st
                 price = book.price(provider, model)
                 assert price is not None, model
                 key = package, provider, pace.name, model
-                if key not in ours:
-                    laids = {one: bodies.laids[one.session, one.messages] for one in turns}
-                    placer = Placer(laids, told, rule, price, endings=provider == "openai")
-                    ours[key] = play(turns, shapes, rule=rule, price=price, placer=placer)
-                bill = play(turns, shapes, rule=rule, price=price, placer=None)
+                laids = {one: bodies.laids[one.session, one.messages] for one in turns}
+                placer = Placer(laids, told, rule, price, endings=provider == "openai")
+                bills: dict[str, Any] = {}
+                for reading, played in _readings(rule).items():
+                    known = (*key, reading)
+                    if known not in ours:
+                        ours[known] = play(turns, shapes, rule=played, price=price, placer=placer)
+                    theirs = play(turns, shapes, rule=played, price=price, placer=None)
+                    bills[reading] = {"theirs": asdict(theirs), "ours": asdict(ours[known])}
                 row = {
                     "mode": mode,
                     **bodies.made_by,
@@ -146,11 +151,16 @@ def _rows(book: Book, folder: Path, peers: Path, times: int) -> Iterator[dict[st
                     "system_times": times,
                     "minimum_tokens": rule.minimum_tokens.likely,
                     "system_tokens": _system_tokens(bodies.laids),
-                    "theirs": asdict(bill),
-                    "ours": asdict(ours[key]),
+                    **bills,
                 }
                 print(_line(row), flush=True)
                 yield row
+
+
+def _readings(rule: Rule) -> dict[str, Rule]:
+    """The rule with entries gone as soon as promised, and kept as long as sources leave open."""
+    promised = replace(rule, ttls=tuple(replace(one, high_s=one.low_s) for one in rule.ttls))
+    return {"promised": promised} if promised == rule else {"promised": promised, "kept": rule}
 
 
 def _system_tokens(laids: dict[tuple[int, int], Laid]) -> int:
@@ -161,13 +171,20 @@ def _system_tokens(laids: dict[tuple[int, int], Laid]) -> int:
 
 
 def _line(row: dict[str, Any]) -> str:
-    theirs, ours = row["theirs"], row["ours"]
+    theirs, ours = row["promised"]["theirs"], row["promised"]["ours"]
     read = [one["read_tokens"] / one["prompt_tokens"] for one in (theirs, ours)]
     return (
         f"{row['mode']:28} {row['model']:18} {row['pace']:6} x{row['system_times']} "
         f"{theirs['usd']:8.3f} USD {read[0]:6.1%} read   ours {ours['usd']:8.3f} USD "
-        f"{read[1]:6.1%} read   {ours['usd'] / theirs['usd'] - 1:+7.2%}"
+        f"{read[1]:6.1%} read   {ours['usd'] / theirs['usd'] - 1:+7.2%}{_if_kept(row)}"
     )
+
+
+def _if_kept(row: dict[str, Any]) -> str:
+    if "kept" not in row:
+        return ""
+    theirs, ours = row["kept"]["theirs"]["usd"], row["kept"]["ours"]["usd"]
+    return f"   kept {theirs:8.3f} {ours:8.3f} {ours / theirs - 1:+7.2%}"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -189,7 +206,11 @@ def main(arguments: list[str] | None = None) -> int:
         + "\n",
         encoding="utf-8",
     )
-    dearer = [row for row in rows if row["ours"]["usd"] > row["theirs"]["usd"] * (1 + 1e-9)]
+    dearer = [
+        row
+        for row in rows
+        if row["promised"]["ours"]["usd"] > row["promised"]["theirs"]["usd"] * (1 + 1e-9)
+    ]
     for row in dearer:
         print(f"dearer: {_line(row)}", file=sys.stderr)
     return 1 if dearer else 0

@@ -33,13 +33,12 @@ def _lines(rows: list[dict[str, Any]], provider: str) -> Iterator[str]:
         for row in rows
         if row["provider"] == provider
     }
-    for model, pace, times in cells:
-        first = cells[model, pace, times]
+    for (model, pace, times), first in cells.items():
         texts = []
         for group in groups:
             found = [_row(rows, (model, pace, times), mode) for mode in group]
-            least = found[0]["ours"]["usd"]
-            texts += [f"{one['theirs']['usd']:.2f}" for one in found]
+            least = found[0]["promised"]["ours"]["usd"]
+            texts += [f"{one['promised']['theirs']['usd']:.2f}" for one in found]
             texts.append(f"**{least:.2f}**")
         yield (
             f"| {model}, {pace} | {first['minimum_tokens']:,} | {first['system_tokens']:,} | "
