@@ -14,7 +14,12 @@ MODULES = [
     for module in pkgutil.walk_packages(stemcache.__path__, "stemcache.")
     if not module.name.endswith("__main__")
 ]
-FRAMEWORKS = {"stemcache.integrations.ray_serve": "ray"}
+FRAMEWORKS = {
+    "stemcache.integrations.langchain_middleware": "langchain",
+    "stemcache.integrations.litellm_callback": "litellm",
+    "stemcache.integrations.pydantic_ai_hook": "pydantic_ai",
+    "stemcache.integrations.ray_serve": "ray",
+}
 """What lives in another framework, and is imported only beside it."""
 
 

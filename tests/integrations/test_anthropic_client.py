@@ -15,6 +15,7 @@ from stemcache.lint.finding import Finding
 from stemcache.provider.resolve import resolve
 from tests.integrations.asked import KEY, messages
 from tests.integrations.fake_models import FakeModels
+from tests.integrations.marks import marks_of
 
 
 @pytest.fixture
@@ -126,3 +127,33 @@ def test_what_is_no_client_is_said_to_be_none(value: Any) -> None:
     """With its class, and what to give."""
     with pytest.raises(UsageError, match=r"is no client of anthropic; give an Anthropic"):
         watch(value)
+
+
+def test_marks_are_placed_where_they_are_asked_for(models: FakeModels) -> None:
+    """Behind the rules for an hour, and at the end; then the next call reads them."""
+    with Anthropic(base_url=models.url, api_key=KEY) as client, watch(client, marks=True) as ours:
+        for number in range(2):
+            body = messages(number)
+            del body["system"][0]["cache_control"]
+            client.messages.create(**body)
+        with_own = messages(3)
+        client.messages.create(**with_own)
+    assert [marks_of(body) for body in models.bodies] == [
+        ["/messages/0/content/0", "/system/0"],
+        ["/messages/0/content/0", "/system/0"],
+        ["/system/0"],
+    ]
+    assert ours.summary().cached_tokens
+
+
+def test_what_is_signed_is_not_changed(models: FakeModels) -> None:
+    """A signature covers the body."""
+    pytest.importorskip("botocore")
+    client = AnthropicBedrock(
+        base_url=models.url, aws_region="eu-west-1", aws_access_key="AKIA0", aws_secret_key="s3"
+    )
+    body = messages(1, model="anthropic.claude-opus-5-v1:0")
+    del body["system"][0]["cache_control"]
+    with client, watch(client, marks=True):
+        client.messages.create(**body)
+    assert marks_of(models.bodies[0]) == []

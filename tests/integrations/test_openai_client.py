@@ -20,11 +20,13 @@ import pytest
 from openai import AsyncOpenAI, AzureOpenAI, OpenAI
 
 from stemcache.errors import UsageError
+from stemcache.integrations.client_marks import marks_placed
 from stemcache.integrations.live_tell import CacheWarning, warned
 from stemcache.integrations.openai_client import watch
 from stemcache.lint.finding import Finding
 from tests.integrations.asked import KEY, chat
 from tests.integrations.fake_models import FakeModels
+from tests.integrations.marks import marks_of
 
 EACH = pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
 
@@ -349,3 +351,54 @@ def test_a_file_that_cannot_be_written_is_an_error_at_once(client: OpenAI, tmp_p
     with pytest.raises(UsageError, match="cannot record into"):
         watch(client, output=tmp_path / "no" / "calls.jsonl")
     assert client._client._transport is before
+
+
+def test_marks_are_placed_where_they_are_asked_for(models: FakeModels) -> None:
+    """In what is sent; bodies that have marks, and models without, are as they were."""
+    with OpenAI(base_url=f"{models.url}/v1", api_key=KEY) as client:
+        watched = watch(client, marks=True)
+        assert watch(client, marks=True) is watched
+        ask(client, 1, model="gpt-5.6")
+        ask(client, 2, model="gpt-5.6", stream=True)
+        ask(client, 3, model="gpt-5.5")
+        own: Any = chat(4, model="gpt-5.6")
+        own["messages"][1]["content"] = [
+            {"type": "text", "text": "Hi", "prompt_cache_breakpoint": {"mode": "explicit"}}
+        ]
+        client.chat.completions.create(**own)
+        found = watched.summary()
+        watched.unwatch()
+        ask(client, 5, model="gpt-5.6")
+    assert [marks_of(body) for body in models.bodies] == [
+        ["/messages/0/content/0"],
+        ["/messages/0/content/0"],
+        [],
+        ["/messages/1/content/0"],
+        [],
+    ]
+    assert found.calls == 4
+
+
+def test_marks_within_are_those_of_clients_that_are_watched(
+    client: OpenAI, models: FakeModels
+) -> None:
+    """Also with many threads, each in a context of its own."""
+    watch(client)
+    with marks_placed():
+        ask(client, 1, model="gpt-5.6")
+        thread = threading.Thread(target=ask, args=(client, 2), kwargs={"model": "gpt-5.6"})
+        thread.start()
+        thread.join()
+    ask(client, 3, model="gpt-5.6")
+    assert [len(marks_of(body)) for body in models.bodies] == [1, 0, 0]
+    with pytest.raises(UsageError, match="watched already"):
+        watch(client, marks=True)
+
+
+def test_what_cannot_be_marked_is_sent_as_it_is(client: OpenAI, models: FakeModels) -> None:
+    """Odd bodies: the server says what it thinks of them, and we nothing."""
+    watch(client)
+    with marks_placed():
+        for body in ({}, {"messages": 3}, {"model": "gpt-5.6", "messages": [7]}):
+            client.post("/chat/completions", body=body, cast_to=object)
+    assert models.bodies == [{}, {"messages": 3}, {"model": "gpt-5.6", "messages": [7]}]

@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from stemcache.errors import UsageError
+from stemcache.integrations.client_marks import are_placed, with_marks
 from stemcache.record.recorder import Recorder
 
 __all__ = ["AsyncWatching", "Attachment", "SyncWatching", "Watched", "Watching", "watching"]
@@ -37,17 +38,26 @@ class Watching:
     """What tells our transports from others. Derived ones come before `Recording`."""
 
     _inner: Any
+    _whole: Any
 
     def __init__(self, inner: Any, watched: Watched) -> None:
         super().__init__(inner, output=watched.recorder)  # type: ignore[call-arg]  # Recording's
         self.watched = watched
         self.passes = False
         """Whether nobody listens any more."""
+        self.marks = False
+        """Whether marks are placed in what is sent."""
 
     @property
     def inner(self) -> Any:
         """What it stands around."""
         return self._inner
+
+    def _ready(self, request: Any) -> Any:
+        """The request as it is to be sent."""
+        if self.marks or are_placed():
+            return with_marks(request, self._whole)
+        return request
 
 
 class SyncWatching(Watching):
@@ -57,7 +67,7 @@ class SyncWatching(Watching):
         """Send it on, listened to unless that is over."""
         if self.passes:
             return self._inner.handle_request(request)
-        return super().handle_request(request)  # type: ignore[misc]  # Recording's
+        return super().handle_request(self._ready(request))  # type: ignore[misc]  # Recording's
 
 
 class AsyncWatching(Watching):
@@ -67,15 +77,17 @@ class AsyncWatching(Watching):
         """Send it on, listened to unless that is over."""
         if self.passes:
             return await self._inner.handle_async_request(request)
-        return await super().handle_async_request(request)  # type: ignore[misc]  # Recording's
+        ready = self._ready(request)
+        return await super().handle_async_request(ready)  # type: ignore[misc]  # Recording's
 
 
 class Attachment:
     """One HTTP client that is watched. Holds it weakly: it is the program's."""
 
-    def __init__(self, http: Any, watched: Watched) -> None:
+    def __init__(self, http: Any, watched: Watched, *, marks: bool = False) -> None:
         """Put our transports in. Raises UsageError for what is no client of httpx or httpx2."""
         wrap = _wrapper(http, watched)
+        self._marks = marks
         self._http = weakref.ref(http)
         self._put: list[Watching] = []
         http._transport = self._around(http._transport, wrap)  # noqa: SLF001  # see the module
@@ -98,6 +110,7 @@ class Attachment:
 
     def _around(self, transport: Any, wrap: Callable[[Any], Watching]) -> Watching:
         ours = wrap(transport)
+        ours.marks = self._marks
         self._put.append(ours)
         return ours
 

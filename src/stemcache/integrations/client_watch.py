@@ -49,9 +49,9 @@ class Watched:
         self._attachments.clear()
         self.live.close()
 
-    def attach(self, http: Any) -> None:
+    def attach(self, http: Any, *, marks: bool = False) -> None:
         """Watch another HTTP client. Raises UsageError for what is none."""
-        self._attachments.append(Attachment(http, self))
+        self._attachments.append(Attachment(http, self, marks=marks))
         self._open += 1
         # At the end of the program it is the recorder's own hook that closes.
         weakref.finalize(http, self._gone).atexit = False
@@ -82,13 +82,14 @@ def watch_http(
     options: Options | None = None,
     tell: Callable[[Finding], None] | None = None,
     into: Watched | None = None,
+    marks: bool = False,
 ) -> Watched:
     """What watches an HTTP client of httpx or httpx2 from now on, or does so already."""
     settings = (output, keep, options, tell)
     ours = watching(http)
     if ours is not None:
         assert isinstance(ours.watched, Watched), "only watch puts our transports there"
-        if settings != (None,) * 4 or into not in {None, ours.watched}:
+        if settings != (None,) * 4 or marks > ours.marks or into not in {None, ours.watched}:
             raise UsageError(
                 "this client is watched already, and watch was given settings; give them where it "
                 "is watched first, or call unwatch() before"
@@ -101,5 +102,5 @@ def watch_http(
         watched = Watched(
             Live(output=output, keep=keep, options=options, tell=logged if tell is None else tell)
         )
-    watched.attach(http)
+    watched.attach(http, marks=marks)
     return watched

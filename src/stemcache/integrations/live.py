@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from stemcache.errors import UsageError
+from stemcache.integrations.live_family import prefix_of
 from stemcache.integrations.live_lint import Judgement, LiveLint
 from stemcache.integrations.live_recorder import LiveRecorder
 from stemcache.integrations.live_summary import Summary
@@ -130,7 +131,7 @@ class Live:
         judgement = self._lint.add(call)
         if self.on_judgement is not None:
             with suppress(Exception):
-                self.on_judgement(judgement, line.context)
+                self.on_judgement(replace(judgement, prefix=prefix_of(call)), line.context)
 
     def _told(self, finding: Finding) -> None:
         try:

@@ -18,11 +18,12 @@ from stemcache.trace.spans.prompt import prompt_of
 from stemcache.trace.spans.span import Prompt, SpanKind
 from stemcache.wire.section import Section
 
-__all__ = ["Families", "beginning_of"]
+__all__ = ["Families", "beginning_of", "prefix_of"]
 
 _MOST_CALLS = 20_000
 _BEGINNING = 200
 _MOST_TOOLS = 64
+_LENIENT = ("utf-8", "surrogatepass")
 
 
 class Families:
@@ -51,8 +52,23 @@ def beginning_of(call: Call) -> str:
             said += _head(prompt_of(call.body, call.api))
         except BadBodyError:
             said.append("unreadable")
-    text = "\0".join(said).encode("utf-8", "surrogatepass")
+    text = "\0".join(said).encode(*_LENIENT)
     return blake2b(text, digest_size=8).hexdigest()
+
+
+def prefix_of(call: Call) -> str | None:
+    """A digest of all ahead of the messages; None where no body can be read. Linear in it."""
+    if call.body is None or call.api is None:
+        return None
+    try:
+        prompt = prompt_of(call.body, call.api)
+    except BadBodyError:
+        return None
+    digest = blake2b(digest_size=8)
+    for span in prompt.spans:
+        if span.section is not Section.MESSAGES:
+            digest.update(f"{span.section}\0{len(span.text)}\0{span.text}\0".encode(*_LENIENT))
+    return digest.hexdigest()
 
 
 def _head(prompt: Prompt) -> list[str]:

@@ -43,6 +43,8 @@ class Judgement:
     """Prompt tokens that could have been read, and were not, for what stands in `codes`."""
     codes: tuple[str, ...]
     """Of all causes, in the order found, each once."""
+    prefix: str | None = None
+    """A digest of tools and system prompt; None for what has no body, and where nobody asks."""
 
 
 class LiveLint:

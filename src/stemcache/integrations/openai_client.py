@@ -37,12 +37,14 @@ def watch(
     options: Options | None = None,
     tell: Callable[[Finding], None] | None = None,
     into: Watched | None = None,
+    marks: bool = False,
 ) -> Watched:
-    """Watch a client, or give what watches it. Calls are neither changed nor held up.
+    """Watch a client, or give what watches it. Calls are not held up, and only `marks` change them.
 
     `output` is a file as `stemcache record` writes it, `keep` what of a call is in it; `options`
     are lint's. `tell` is given each finding once (by default it is logged, by `stemcache.live`).
-    `into` is what watches another client: both are one log then. Raises UsageError for what is no
+    `into` is what watches another client: both are one log then. `marks`: place marks where they
+    earn most, in requests without any (see `client_marks`). Raises UsageError for what is no
     such client, for a file that cannot be written, and for settings of one that is watched already.
     """
     if not isinstance(client, OpenAI | AsyncOpenAI):
@@ -51,4 +53,6 @@ def watch(
             "give an OpenAI or AsyncOpenAI"
         )
     http = client._client  # noqa: SLF001  # it has no public name
-    return watch_http(http, output=output, keep=keep, options=options, tell=tell, into=into)
+    return watch_http(
+        http, output=output, keep=keep, options=options, tell=tell, into=into, marks=marks
+    )

@@ -53,6 +53,7 @@ def marked(
     api: Api,
     *,
     provider: str | None = None,
+    host: str | None = None,
     model: str | None = None,
     forecast: Callable[[Laid], Forecast] | None = None,
     most: int | None = None,
@@ -61,7 +62,8 @@ def marked(
 ) -> Remarked:
     """The body with marks where they earn most. Linear but for placing; the body is not changed.
 
-    `provider` and `model` are told by the body where they are not given. `placement` is used in
+    `provider` or `host`, and `model`, say whose rule holds; the body tells where they are not given.
+    `placement` is used in
     place of the best one; its boundaries count the blocks of the body in the provider's order.
     Without `forecast` a request a minute is expected of everybody. A body that cannot be read is
     given back, with the reason: what an API refuses is for the API to say.
@@ -73,7 +75,7 @@ def marked(
     found = resolve(
         _shipped() if book is None else book,
         provider=provider,
-        host=None,
+        host=host,
         model=model if model is not None else _model(body),
         api=api,
         marked=True,
