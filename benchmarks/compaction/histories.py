@@ -110,7 +110,7 @@ def measured(
             matches[marks] = _match(_held(done), later)
         rolling = play(Rolling(matches[marks]), math.inf)
         rows.append(_row("rolling", marks, rolling, undone, best=told, window=matches[marks]))
-        paying = Paying(marks=marks, turns=turns, rates=paid, cold=cold)
+        paying = Paying(marks=marks, turns=turns, rule=rule, price=price, cold=cold)
         rows.append(_row("where it pays", marks, play(paying, math.inf), undone, best=told))
         bound = play(paying, SHARE)
         rows.append(_row(f"where it pays, {SHARE:.0%} a session", marks, bound, undone, best=told))

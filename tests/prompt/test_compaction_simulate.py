@@ -17,7 +17,6 @@ from stemcache.prompt.compaction_strategy import (
 )
 from stemcache.prompt.compaction_turns import Turns
 from stemcache.prompt.keepalive_budget import Ledger
-from stemcache.prompt.keepalive_rates import rates
 from stemcache.provider.book import load_book
 
 BOOK = load_book()
@@ -26,7 +25,6 @@ _PRICE = BOOK.price("anthropic", "claude-opus-4-5")
 assert _RULE is not None
 assert _PRICE is not None
 RULE, PRICE = _RULE, _PRICE
-PAID = rates(RULE, PRICE)
 FREE = Ledger(share=math.inf)
 READ, WRITE, PLAIN, OUT = 0.5e-6, 6.25e-6, 5e-6, 25e-6
 
@@ -134,7 +132,11 @@ def test_the_ledger_ends_at_what_was_lost() -> None:
 def paying(turns: Turns, *, limit: int | None = None) -> Paying:
     """Marks of 30,000 and 8,000 that have to pay."""
     return Paying(
-        marks=Watermark(30_000, 8_000, 1_000), turns=turns, rates=PAID, limit_tokens=limit
+        marks=Watermark(30_000, 8_000, 1_000),
+        turns=turns,
+        rule=RULE,
+        price=PRICE,
+        limit_tokens=limit,
     )
 
 
@@ -174,6 +176,29 @@ def test_within_a_budget_no_conversation_costs_much_more() -> None:
             compacted += done.compactions
             assert done.usd <= undone.usd * 1.05 * 1.001
     assert compacted > 20
+
+
+def test_long_prompts_that_cost_more_are_reckoned_with() -> None:
+    """Beyond 272,000 tokens gpt-6.1-sol costs twice: neither bound nor estimate overlooks it."""
+    rule, price = (
+        BOOK.rule_for("openai", "gpt-6.1-sol", marked=True),
+        BOOK.price("openai", "gpt-6.1-sol"),
+    )
+    assert rule is not None
+    assert price is not None
+    assert price.at(prompt_tokens=280_000) != price
+    strategy = Paying(
+        marks=Watermark(40_000, 12_000, 2_000), turns=Turns.of([90]), rule=rule, price=price
+    )
+    turns = [Turn(0.0, 270_000, 100), Turn(10.0, 400, 100)]
+    for spent in (0.0, 1.5, 2.5, 3.5, 4.5, 6.0, 8.0):
+        before = Ledger(share=0.01, spent=spent)
+        done = play_turns(
+            turns, strategy, fixed_tokens=9_000, rule=rule, price=price, ledger=before
+        )
+        lost = done.ledger.risked - done.ledger.gained
+        assert lost <= 0.01 * done.ledger.spent + 1e-9
+    assert done.compactions == 1
 
 
 def test_plays_add_up() -> None:

@@ -86,14 +86,17 @@ def payback(
     done: int = 0,
     cold: float = 0.0,
     warm_now: bool = True,
+    shorter: Rates | None = None,
 ) -> Payback:
     """Cost and saving of one compaction before the next turn. Costs O(1), or O(n) of `turns`.
 
     `turns` are those expected from the next one on, or what lengths of conversations were learned,
     of which `done` are over. `cold` is the share of later turns that come after the lifetime.
     `warm_now` says whether the next turn would find the old prefix; where it would not, the
-    summary's call writes it.
+    summary's call writes it. `shorter` are the rates of prompts as long as those after it, where
+    long ones cost more a token.
     """
+    short = shorter or rates
     expected_turns = turns.remaining(done) if isinstance(turns, Turns) else float(turns)
     if not 0 <= cold <= 1 or not expected_turns >= 0:
         raise UsageError(
@@ -102,14 +105,14 @@ def payback(
         )
     before = rates.warm(step.before) if warm_now else rates.cold(step.before)
     call = 0.0
-    found = rates.warm(step.fixed) if warm_now else rates.cold(step.fixed)
+    found = short.warm(step.fixed) if warm_now else short.cold(step.fixed)
     if step.summary:
         call = before + step.instruction * rates.plain + rates.answer(step.summary)
-        found = rates.warm(step.fixed)  # the call has read or written it
-    written = rates.cold(step.after) - rates.cold(step.fixed)
+        found = short.warm(step.fixed)  # the call has read or written it
+    written = short.cold(step.after) - short.cold(step.fixed)
     cost = call + found + written - before
-    saving = (1 - cold) * (rates.warm(step.before) - rates.warm(step.after)) + cold * (
-        rates.cold(step.before) - rates.cold(step.after)
+    saving = (1 - cold) * (rates.warm(step.before) - short.warm(step.after)) + cold * (
+        rates.cold(step.before) - short.cold(step.after)
     )
     to_pay = _turns_to_pay(cost, saving)
     chance = None

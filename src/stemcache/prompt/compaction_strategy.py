@@ -16,7 +16,9 @@ from stemcache.errors import UsageError
 from stemcache.prompt.compaction_plan import Compaction, payback
 from stemcache.prompt.compaction_turns import Turns
 from stemcache.prompt.keepalive_budget import Ledger
-from stemcache.prompt.keepalive_rates import Rates
+from stemcache.prompt.keepalive_rates import rates
+from stemcache.provider.price import Price
+from stemcache.provider.rule import Rule
 
 __all__ = ["Never", "Paying", "Rolling", "Standing", "Strategy", "Watermark"]
 
@@ -102,7 +104,9 @@ class Paying:
 
     marks: Watermark
     turns: Turns
-    rates: Rates
+    rule: Rule
+    price: Price | None
+    """Long prompts may cost more a token, so rates are taken at each length."""
     cold: float = 0.0
     """Share of turns that come after the lifetime."""
     instruction_tokens: int = 200
@@ -121,15 +125,18 @@ class Paying:
         if self.limit_tokens is not None and sum(standing.sizes) > self.limit_tokens:
             return count
         history = sum(standing.sizes[:-1])  # the turn's own tokens are new either way
+        step = Compaction(
+            fixed=standing.fixed_tokens,
+            history=history,
+            kept=history - sum(standing.sizes[:count]),
+            summary=self.summary_tokens,
+            instruction=self.instruction_tokens,
+        )
+        added = max(standing.sizes[-1], self.instruction_tokens)
         told = payback(
-            Compaction(
-                fixed=standing.fixed_tokens,
-                history=history,
-                kept=history - sum(standing.sizes[:count]),
-                summary=self.summary_tokens,
-                instruction=self.instruction_tokens,
-            ),
-            self.rates,
+            step,
+            rates(self.rule, self.price, prompt_tokens=step.before + added),
+            shorter=rates(self.rule, self.price, prompt_tokens=step.after + standing.sizes[-1]),
             turns=self.turns,
             done=standing.turns_done,
             cold=self.cold,
