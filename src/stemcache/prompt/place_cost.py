@@ -22,6 +22,7 @@ first. So what is found is the chance of the best entry that some mark reaches, 
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from stemcache.prompt.place_ground import Ground
@@ -72,25 +73,35 @@ def counted_by(ground: Ground, terms: Terms, mark: Set) -> Counted:
 
 
 def expected(ground: Ground, terms: Terms, marks: Sequence[Set]) -> Expected:
-    """For marks in rising order, the provider's own among them. Linear in boundaries."""
+    """For marks in rising order, the provider's own among them: linear in marks and entries."""
     by_boundary = {mark.boundary: mark for mark in marks}
     found_at = {one.boundary: one for one in ground.found}
-    score = cost = read = written = now = 0.0
+    total = Expected(0.0, 0.0, 0.0, 0.0)
     mark: Set | None = None
-    for at in range(ground.last, 0, -1):
+    now = 0.0
+    # From right to left, one stretch after another in which no token differs from the next.
+    stops = sorted({0, *by_boundary, *found_at, ground.last}, reverse=True)
+    for at, before in pairwise(stops):
         mark = by_boundary.get(at, mark)
         one = found_at.get(at)
         if one is not None and mark is not None and mark.boundary <= one.last:
             now = max(now, one.alive)
-        tokens = ground.tokens[at] - ground.tokens[at - 1]
-        if mark is None:
-            score += tokens * terms.input
-            cost += tokens * terms.input
-            continue
-        chance = now if ground.known else ground.alive[mark.lifetime][mark.boundary]
-        score += counted_by(ground, terms, mark).score(tokens, now * tokens)
-        write = terms.lifetimes[mark.lifetime].write
-        cost += tokens * (chance * terms.read + (1 - chance) * write)
-        read += chance * tokens
-        written += (1 - chance) * tokens
-    return Expected(score, cost, read, written)
+        tokens = ground.tokens[at] - ground.tokens[before]
+        total = _with(total, ground, terms, mark=mark, tokens=tokens, now=now)
+    return total
+
+
+def _with(
+    total: Expected, ground: Ground, terms: Terms, *, mark: Set | None, tokens: int, now: float
+) -> Expected:
+    if mark is None:
+        plain = tokens * terms.input
+        return total._replace(score=total.score + plain, cost=total.cost + plain)
+    chance = now if ground.known else ground.alive[mark.lifetime][mark.boundary]
+    write = terms.lifetimes[mark.lifetime].write
+    return Expected(
+        score=total.score + counted_by(ground, terms, mark).score(tokens, now * tokens),
+        cost=total.cost + tokens * (chance * terms.read + (1 - chance) * write),
+        read_tokens=total.read_tokens + chance * tokens,
+        written_tokens=total.written_tokens + (1 - chance) * tokens,
+    )
