@@ -71,6 +71,7 @@ def _common(one: str, other: str) -> int:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # head and body in one packet, or the client acknowledges late
     models: FakeModels
 
     def do_POST(self) -> None:  # as the library calls it

@@ -5,7 +5,7 @@ call ─► Analysis ─► occurrences ─► how their causes stand ─► tol
             └─────► row: parent ──► family of the call ──────────┘
 ```
 Told is what lint would warn of if the log ended here: an error of the API, or a cause that took
-more than `warning_share` of all input so far. Notes are left to the summary.
+more than `warning_share` of all input so far, and 1,024 tokens. Notes are left to the summary.
 """
 
 from collections.abc import Callable
@@ -29,6 +29,8 @@ __all__ = ["Judgement", "LiveLint"]
 
 MOST_TOLD: Final = 100
 """Warnings of one program, after which nobody reads on."""
+_LEAST_TOKENS: Final = 1_024
+"""Lost to a cause so far: of a program's first calls a few are a large share, and still nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +101,8 @@ class LiveLint:
         finding = self._analysis.standing(occurrence)
         key = (finding.fingerprint, family)
         if finding.severity is Severity.NOTE or key in self._told:
+            return
+        if finding.severity is Severity.WARNING and finding.lost_tokens < _LEAST_TOKENS:
             return
         if len(self._told) >= self._most_told or not self._is_wanted(finding):
             return
