@@ -85,7 +85,8 @@ def test_a_disk_that_has_room_again_is_written_again(
         recorder.submit(exchange(b'{"messages": [%d]}' % number))
     tally = recorder.close()
 
-    requests = [json.loads(r["request"])["messages"] for r in read_records(tmp_path / "calls.jsonl")]
+    records = read_records(tmp_path / "calls.jsonl")
+    requests = [json.loads(r["request"])["messages"] for r in records]
     assert requests == [[0], [1], [3]]
     assert (tally.recorded, tally.lost) == (3, 1)
 

@@ -62,7 +62,7 @@ def marked(
 ) -> Remarked:
     """The body with marks where they earn most. Linear but for placing; the body is not changed.
 
-    `provider` or `host`, and `model`, say whose rule holds; the body tells where they are not given.
+    `provider` or `host`, and `model`, say whose rule holds; without them the body tells.
     `placement` is used in
     place of the best one; its boundaries count the blocks of the body in the provider's order.
     Without `forecast` a request a minute is expected of everybody. A body that cannot be read is
