@@ -18,12 +18,12 @@ from statistics import mean
 from typing import Any
 
 from benchmarks.compaction.sessions import Session
-from stemcache.prompt.compaction_plan import best_high
-from stemcache.prompt.compaction_simulate import Played, Turn, play_turns
-from stemcache.prompt.compaction_strategy import Never, Paying, Rolling, Strategy, Watermark
-from stemcache.prompt.compaction_turns import Turns
-from stemcache.prompt.keepalive_budget import Ledger
-from stemcache.prompt.keepalive_rates import rates
+from stemcache.prompt.compaction.plan import best_high
+from stemcache.prompt.compaction.simulate import Played, Turn, play_turns
+from stemcache.prompt.compaction.strategy import Never, Paying, Rolling, Strategy, Watermark
+from stemcache.prompt.compaction.turns import Turns
+from stemcache.prompt.keepalive.budget import Ledger
+from stemcache.prompt.keepalive.rates import rates
 from stemcache.provider.price import Price
 from stemcache.provider.rule import Rule
 

@@ -12,13 +12,13 @@ from statistics import mean
 from typing import Any
 
 from benchmarks.compaction.sessions import Session
-from stemcache.prompt.keepalive import plan, stakes
-from stemcache.prompt.keepalive_budget import Ledger
-from stemcache.prompt.keepalive_gaps import Gaps
-from stemcache.prompt.keepalive_life import Life, life
-from stemcache.prompt.keepalive_rates import rates
-from stemcache.prompt.keepalive_simulate import Bill, Pinging, Visit, play
-from stemcache.prompt.keepalive_ttl import options
+from stemcache.prompt.keepalive.budget import Ledger
+from stemcache.prompt.keepalive.gaps import Gaps
+from stemcache.prompt.keepalive.life import Life, life
+from stemcache.prompt.keepalive.plan import plan, stakes
+from stemcache.prompt.keepalive.rates import rates
+from stemcache.prompt.keepalive.simulate import Bill, Pinging, Visit, play
+from stemcache.prompt.keepalive.ttl import options
 from stemcache.provider.price import Price
 from stemcache.provider.rule import Rule
 from stemcache.provider.shape import Mark, Position, Shape

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from stemcache.prompt.keepalive_simulate import Visit
+from stemcache.prompt.keepalive.simulate import Visit
 from stemcache.provider.shape import Mark, Position, Shape
 from stemcache.trace.open import open_trace
 from stemcache.trace.record import BlockIds, TraceRequest

@@ -14,10 +14,10 @@ import numpy as np
 from stemcache.lint.keys import key_values
 from stemcache.lint.scale import BYTES_PER_TOKEN, Scale
 from stemcache.lint.shaping import shape_of
+from stemcache.prompt.marks.placement import Placement
 from stemcache.prompt.message import Message
 from stemcache.prompt.part import Text, ToolCall, ToolResult
 from stemcache.prompt.piece import Laid, Piece
-from stemcache.prompt.placement import Placement
 from stemcache.prompt.segment import static
 from stemcache.prompt.stability import Stability
 from stemcache.provider.rule import Rule

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from benchmarks.placement.airline import Turn
-from stemcache.prompt.forecasts import Arrival, FromGaps, gaps_of
+from stemcache.prompt.marks.forecasts import Arrival, FromGaps, gaps_of
+from stemcache.prompt.marks.place import place
+from stemcache.prompt.marks.placement import Held, Placement
 from stemcache.prompt.piece import Laid
-from stemcache.prompt.place import place
-from stemcache.prompt.placement import Held, Placement
 from stemcache.prompt.stability import Stability
 from stemcache.provider.cache.simulate import PromptCache
 from stemcache.provider.price import Price, cost

@@ -25,9 +25,9 @@ from benchmarks.placement.airline import Pace, schedule, tools, trajectories
 from benchmarks.placement.marks import laid_of, marked, shaped
 from benchmarks.placement.peers import MODES
 from benchmarks.placement.play import Placer, gaps, play, with_marks
-from stemcache.prompt.forecasts import Poisson
+from stemcache.prompt.marks.forecasts import Poisson
+from stemcache.prompt.marks.place import place
 from stemcache.prompt.piece import Laid
-from stemcache.prompt.place import place
 from stemcache.prompt.stability import Stability
 from stemcache.provider.book import Book, load_book
 from stemcache.provider.rule import Rule

@@ -9,14 +9,10 @@ from typing import Any
 from examples.agent.loop import Target
 from examples.agent.script import Moment
 from examples.agent.shop import Shop
+from stemcache.prompt import Conversation, Layout, Text, Tool, ToolResult, session, static, turn
 from stemcache.prompt.canonical import canonical_json
-from stemcache.prompt.conversation import Conversation
-from stemcache.prompt.conversation_file import load, save
-from stemcache.prompt.part import Text, ToolResult
-from stemcache.prompt.placement import Held
-from stemcache.prompt.request import Layout
-from stemcache.prompt.segment import session, static, turn
-from stemcache.prompt.tool import Tool
+from stemcache.prompt.conversation.file import load, save
+from stemcache.prompt.marks.placement import Held
 from stemcache.wire.api import Api
 
 __all__ = ["Cacheable", "now", "tools"]

@@ -7,7 +7,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from stemcache.cli.main import stemcache
-from stemcache.prompt.lock_file import read_lock
+from stemcache.prompt.lock.file import read_lock
 from tests.cli.prefix_projects import RULES, Project
 
 MODELS = 'models = ["anthropic/claude-opus-4-5", "openai/gpt-4.1"]'

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stemcache.cli.prefix_live import Live, live_caches, matches
-from stemcache.prompt.lock import Pinned, pinned, portions_of_body
+from stemcache.prompt.lock.portions import Pinned, pinned, portions_of_body
 from stemcache.provider.book import load_book
 from stemcache.trace.calls.open import open_calls
 from stemcache.trace.spans.prompt import prompt_of

@@ -12,8 +12,8 @@ from stemcache.cli.prefix import prefix
 from stemcache.cli.prefix_report import VERSION, Report, as_json
 from stemcache.cli.prefix_settings import _KEYS, _LOCK_KEYS, _TIMEOUT_S, project_of
 from stemcache.lint.settings import read_settings
-from stemcache.prompt.lock_check import FindingKind
-from stemcache.prompt.lock_cost import ColdWrite
+from stemcache.prompt.lock.check import FindingKind
+from stemcache.prompt.lock.cost import ColdWrite
 from stemcache.wire.api import Api
 from tests.cli.prefix_projects import RULES, Project
 

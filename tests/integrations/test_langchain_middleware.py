@@ -19,7 +19,7 @@ from stemcache.errors import UsageError  # noqa: E402
 from stemcache.integrations.langchain_middleware import PrefixCacheMiddleware  # noqa: E402
 from stemcache.integrations.live_tell import CacheWarning  # noqa: E402
 from stemcache.lint.finding import Finding  # noqa: E402
-from stemcache.prompt.volatile import VolatileError  # noqa: E402
+from stemcache.prompt.volatile.check import VolatileError  # noqa: E402
 from tests.integrations.asked import CLOCKS, KEY, RULES  # noqa: E402
 from tests.integrations.fake_models import FakeModels  # noqa: E402
 from tests.integrations.marks import marks_of  # noqa: E402

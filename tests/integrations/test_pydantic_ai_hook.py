@@ -17,7 +17,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 
 from stemcache.integrations.live_tell import CacheWarning
 from stemcache.integrations.pydantic_ai_hook import PrefixCache
-from stemcache.prompt.volatile import VolatileError
+from stemcache.prompt.volatile.check import VolatileError
 from tests.integrations.asked import CLOCKS, KEY, RULES
 from tests.integrations.fake_models import FakeModels
 from tests.integrations.marks import marks_of

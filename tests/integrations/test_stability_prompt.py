@@ -8,7 +8,7 @@ from anthropic.types import TextBlock
 
 from stemcache.errors import UsageError
 from stemcache.integrations.stability_prompt import Reading, Seen, seen
-from stemcache.prompt.conversation import Conversation
+from stemcache.prompt.conversation.conversation import Conversation
 from stemcache.prompt.layout import VolatileError
 from stemcache.prompt.request import Layout
 from stemcache.prompt.segment import session, static, turn

@@ -7,7 +7,7 @@ import pytest
 from stemcache.errors import UsageError
 from stemcache.integrations.live_tell import CacheWarning
 from stemcache.integrations.volatile_prompt import VolatilePolicy, checked_policy, look_at
-from stemcache.prompt.volatile import VolatileError
+from stemcache.prompt.volatile.check import VolatileError
 from tests.integrations.asked import CLOCKS, RULES
 
 NOTHING: frozenset[str] = frozenset()

@@ -10,17 +10,15 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from stemcache.prompt import (
-    render_chat,
-    render_converse,
-    render_generate,
-    render_messages,
-    render_responses,
-)
-from stemcache.prompt.conversation import Conversation
+from stemcache.prompt.conversation.conversation import Conversation
 from stemcache.prompt.layout import Layout
+from stemcache.prompt.marks.placement import Placement
 from stemcache.prompt.part import Document, Image, Text, ToolCall, ToolResult
-from stemcache.prompt.placement import Placement
+from stemcache.prompt.render import chat as render_chat
+from stemcache.prompt.render import converse as render_converse
+from stemcache.prompt.render import generate as render_generate
+from stemcache.prompt.render import messages as render_messages
+from stemcache.prompt.render import responses as render_responses
 from stemcache.prompt.segment import static
 from stemcache.prompt.tool import Tool
 from stemcache.wire.api import Api

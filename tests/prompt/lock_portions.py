@@ -2,7 +2,7 @@
 
 from random import Random
 
-from stemcache.prompt.lock import Pinned, Portion, estimated_tokens, pinned
+from stemcache.prompt.lock.portions import Pinned, Portion, estimated_tokens, pinned
 from stemcache.trace.spans.span import SpanKind
 from stemcache.wire.section import Section
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from itertools import combinations, combinations_with_replacement
 from random import Random
 
+from stemcache.prompt.marks.placement import Held
 from stemcache.prompt.message import Message
 from stemcache.prompt.part import Text
 from stemcache.prompt.piece import Laid, Piece
-from stemcache.prompt.placement import Held
 from stemcache.prompt.segment import static
 from stemcache.prompt.stability import Stability
 from stemcache.provider.price import Price

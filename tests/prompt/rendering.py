@@ -8,6 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from stemcache.prompt.marks.placement import Placed, Placement
 from stemcache.prompt.message import Message
 from stemcache.prompt.part import (
     Document,
@@ -20,7 +21,6 @@ from stemcache.prompt.part import (
     ToolResult,
 )
 from stemcache.prompt.piece import Laid, Piece
-from stemcache.prompt.placement import Placed, Placement
 from stemcache.prompt.segment import Segment, static, turn
 from stemcache.prompt.stability import Stability
 from stemcache.prompt.tool import Tool

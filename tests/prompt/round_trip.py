@@ -17,9 +17,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from stemcache.prompt.conversation import Conversation
-from stemcache.prompt.conversation_file import load, save
-from stemcache.prompt.from_answer import turns_of
+from stemcache.prompt.answer.parts import turns_of
+from stemcache.prompt.conversation.conversation import Conversation
+from stemcache.prompt.conversation.file import load, save
 from stemcache.wire.api import Api
 from tests.prompt.conversations import APIS, LISTS, Order, body, step
 

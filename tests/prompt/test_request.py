@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from stemcache.errors import UsageError
-from stemcache.prompt.conversation import Conversation
-from stemcache.prompt.forecasts import AlwaysAlive
+from stemcache.prompt.conversation.conversation import Conversation
+from stemcache.prompt.marks.forecasts import AlwaysAlive
+from stemcache.prompt.marks.placement import Placed
 from stemcache.prompt.message import Message
 from stemcache.prompt.part import Text
-from stemcache.prompt.placement import Placed
-from stemcache.prompt.render_generate import create
+from stemcache.prompt.render.generate import create
 from stemcache.prompt.request import Layout, Plan
 from stemcache.prompt.segment import session, static, turn
 from stemcache.prompt.tool import Tool

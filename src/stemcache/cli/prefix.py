@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from stemcache.cli.prefix_report import Report
     from stemcache.cli.prefix_run import Run
     from stemcache.cli.prefix_told import Told
-    from stemcache.prompt.lock import Pinned, Portion
-    from stemcache.prompt.lock_check import Finding
+    from stemcache.prompt.lock.check import Finding
+    from stemcache.prompt.lock.portions import Pinned, Portion
 
 __all__ = ["prefix"]
 
@@ -106,7 +106,7 @@ def lock(
     from stemcache.cli.prefix_report import Report  # noqa: PLC0415  --help waits for no numpy
     from stemcache.cli.prefix_run import read, started  # noqa: PLC0415
     from stemcache.cli.prefix_told import told_of, unstable_of  # noqa: PLC0415
-    from stemcache.prompt.lock_check import broken  # noqa: PLC0415
+    from stemcache.prompt.lock.check import broken  # noqa: PLC0415
 
     run = started(names, config)
     file = run.project.lock
@@ -174,8 +174,8 @@ def check(
     from stemcache.cli.prefix_report import summary  # noqa: PLC0415
     from stemcache.cli.prefix_run import lock_of_commit, payers, read, started  # noqa: PLC0415
     from stemcache.cli.prefix_told import told_of, unstable_of  # noqa: PLC0415
-    from stemcache.prompt.lock_check import broken  # noqa: PLC0415
-    from stemcache.prompt.lock_check import check as checked  # noqa: PLC0415
+    from stemcache.prompt.lock.check import broken  # noqa: PLC0415
+    from stemcache.prompt.lock.check import check as checked  # noqa: PLC0415
 
     run = started(names, config)
     file = run.project.lock
@@ -346,7 +346,7 @@ def _texts(
 
 def _unstable_findings(run: "Run") -> "list[Finding]":
     from stemcache.cli.prefix_build import SEEDS  # noqa: PLC0415
-    from stemcache.prompt.lock_check import Finding, FindingKind  # noqa: PLC0415
+    from stemcache.prompt.lock.check import Finding, FindingKind  # noqa: PLC0415
 
     return [
         Finding(
@@ -389,7 +389,7 @@ def _print(report: "Report", output_format: OutputFormat, *, show_text: bool = F
 
 
 def _write(file: Path, prefixes: "dict[str, Pinned]", locked: "dict[str, Pinned]") -> None:
-    from stemcache.prompt.lock_file import lock_text  # noqa: PLC0415
+    from stemcache.prompt.lock.file import lock_text  # noqa: PLC0415
     from stemcache.replay.save import write_bytes  # noqa: PLC0415
 
     if prefixes == locked and file.exists():

@@ -23,7 +23,7 @@ from typing import IO, Any
 from stemcache.cli.prefix_settings import PrefixSpec
 from stemcache.cli.printable import printable
 from stemcache.errors import UsageError
-from stemcache.prompt.lock import Portion
+from stemcache.prompt.lock.portions import Portion
 from stemcache.trace.spans.span import SpanKind
 from stemcache.wire.section import Section
 

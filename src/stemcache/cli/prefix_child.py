@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeGuard
 
 from stemcache.errors import UsageError
-from stemcache.prompt.lock import Portion, portions_of_body, portions_of_text
+from stemcache.prompt.lock.portions import Portion, portions_of_body, portions_of_text
 from stemcache.wire.api import Api
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _portions(one: Mapping[str, Any], folder: Path) -> tuple[Portion, ...]:
 
 def _taken(value: object, api: Api | None, name: str) -> tuple[Portion, ...]:
     if _is_layout(value):
-        from stemcache.prompt.lock_layout import portions_of_layout  # noqa: PLC0415  # if needed
+        from stemcache.prompt.lock.layout import portions_of_layout  # noqa: PLC0415  # if needed
 
         return portions_of_layout(value)
     if isinstance(value, str):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from stemcache.cli.prefix_live import Live
 from stemcache.errors import UsageError
 from stemcache.lint.visible import visible
-from stemcache.prompt.lock_cost import ColdWrite, cold_write, histories_usd
-from stemcache.prompt.lock_diff import Difference
+from stemcache.prompt.lock.cost import ColdWrite, cold_write, histories_usd
+from stemcache.prompt.lock.diff import Difference
 from stemcache.provider.book import Book
 from stemcache.provider.price import Price
 from stemcache.provider.resolve import check_provider, resolve

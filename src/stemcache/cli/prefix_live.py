@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from stemcache.lint.intake import taken_in, usage_of
 from stemcache.lint.judged import routing_values
-from stemcache.prompt.lock import Pinned, PinnedPortion, Portion, digest_of
+from stemcache.prompt.lock.portions import Pinned, PinnedPortion, Portion, digest_of
 from stemcache.provider.book import Book
 from stemcache.provider.price import Price
 from stemcache.provider.rule import Rule

@@ -15,9 +15,9 @@ from stemcache.lint.change_class import class_of
 from stemcache.lint.figures import count_of, money, tokens
 from stemcache.lint.place import exact
 from stemcache.lint.text_class import shape_of
-from stemcache.prompt.lock import Pinned
-from stemcache.prompt.lock_check import Finding
-from stemcache.prompt.lock_diff import Changed
+from stemcache.prompt.lock.check import Finding
+from stemcache.prompt.lock.diff import Changed
+from stemcache.prompt.lock.portions import Pinned
 from stemcache.trace.divergence.change import Change, ChangeKind
 
 __all__ = ["VERSION", "Report", "as_json", "as_text", "summary"]

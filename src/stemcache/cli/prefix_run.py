@@ -15,8 +15,8 @@ from stemcache.cli.prefix_told import pinned_all
 from stemcache.errors import UsageError
 from stemcache.lint.settings import Settings, find_settings, read_settings
 from stemcache.lint.visible import visible
-from stemcache.prompt.lock import Pinned
-from stemcache.prompt.lock_file import read_lock
+from stemcache.prompt.lock.file import read_lock
+from stemcache.prompt.lock.portions import Pinned
 from stemcache.trace.calls.open import open_calls
 
 __all__ = ["Run", "lock_of_commit", "payers", "read", "started"]

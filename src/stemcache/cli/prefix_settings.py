@@ -21,7 +21,7 @@ from stemcache.errors import UsageError, unknown_choice
 from stemcache.lint.setting_values import Table
 from stemcache.lint.settings import Settings
 from stemcache.lint.visible import visible
-from stemcache.prompt.lock_file import LOCK_NAME, check_name, check_version
+from stemcache.prompt.lock.file import LOCK_NAME, check_name, check_version
 from stemcache.wire.api import Api
 
 __all__ = ["PrefixSpec", "Project", "chosen", "project_of"]

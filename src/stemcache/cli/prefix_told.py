@@ -9,8 +9,8 @@ from stemcache.cli.prefix_git import NoHistoryError, checked_out
 from stemcache.cli.prefix_settings import PrefixSpec, Project, project_of
 from stemcache.errors import UsageError
 from stemcache.lint.settings import find_settings
-from stemcache.prompt.lock import Pinned, Portion, pinned
-from stemcache.prompt.lock_diff import Difference, by_digests, by_texts
+from stemcache.prompt.lock.diff import Difference, by_digests, by_texts
+from stemcache.prompt.lock.portions import Pinned, Portion, pinned
 from stemcache.trace.spans.prompt import ORDER
 
 __all__ = ["Told", "earlier_texts", "pinned_all", "told_of", "unstable_of"]

@@ -2,7 +2,7 @@
 
 ```
 httpx.Request(POST …/v1/messages, {"system": "You are …", …})
-      │ stemcache.prompt.remark: where marks earn most under the provider's rule and prices
+      │ stemcache.prompt.remark.marked: where marks earn most under the provider's rule and prices
       ▼
 httpx.Request(POST …/v1/messages, {"system": [{…, "cache_control": …}], …})
 ```
@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stemcache.prompt.remark import marked
+from stemcache.prompt.remark.marked import marked
 from stemcache.wire.api import api_of
 
 __all__ = ["are_placed", "marks_placed", "with_marks"]

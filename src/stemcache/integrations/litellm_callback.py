@@ -33,7 +33,7 @@ from stemcache.integrations.live_summary import Summary
 from stemcache.integrations.live_tell import logged
 from stemcache.lint.finding import Finding
 from stemcache.lint.options import Options
-from stemcache.prompt.remark import marked
+from stemcache.prompt.remark.marked import marked
 from stemcache.record.record import Keep
 from stemcache.trace.calls.fields import mapping_of, nested, text_of
 from stemcache.wire.api import Api

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from stemcache.integrations.stability_prompt import Passage
-from stemcache.prompt.conversation import Conversation
+from stemcache.prompt.conversation.conversation import Conversation
 from stemcache.prompt.layout import Layout
 from stemcache.prompt.message import Message
 from stemcache.prompt.part import Text

@@ -10,7 +10,7 @@ from stemcache.integrations.live_tell import CacheWarning
 from stemcache.prompt.part import Text
 from stemcache.prompt.segment import Segment
 from stemcache.prompt.stability import Stability
-from stemcache.prompt.volatile import Found, VolatileError, find
+from stemcache.prompt.volatile.check import Found, VolatileError, find
 
 __all__ = ["VolatilePolicy", "checked_policy", "look_at"]
 

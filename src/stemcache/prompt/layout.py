@@ -28,14 +28,14 @@ from dataclasses import replace
 from stemcache.errors import UsageError
 from stemcache.prompt.canonical import canonical_schema
 from stemcache.prompt.count import count_bytes, part_tokens, tool_tokens
-from stemcache.prompt.markable import is_markable
+from stemcache.prompt.marks.markable import is_markable
 from stemcache.prompt.message import Message, Speaker
 from stemcache.prompt.part import Document, Image, Part, Text, ToolCall, ToolResult
 from stemcache.prompt.piece import Laid, Piece
 from stemcache.prompt.segment import Segment
 from stemcache.prompt.stability import Stability
 from stemcache.prompt.tool import Tool
-from stemcache.prompt.volatile import VolatileError, check
+from stemcache.prompt.volatile.check import VolatileError, check
 from stemcache.provider.shape import Run
 from stemcache.wire.api import Api
 from stemcache.wire.section import Section

@@ -20,21 +20,19 @@ from functools import cache
 from typing import Any
 
 from stemcache.errors import UsageError
-from stemcache.prompt import (
-    render_chat,
-    render_converse,
-    render_generate,
-    render_messages,
-    render_responses,
-)
-from stemcache.prompt.conversation import Conversation
-from stemcache.prompt.forecast import Forecast
-from stemcache.prompt.forecasts import Poisson
+from stemcache.prompt.conversation.conversation import Conversation
 from stemcache.prompt.layout import Layout as BareLayout
+from stemcache.prompt.marks.forecast import Forecast
+from stemcache.prompt.marks.forecasts import Poisson
+from stemcache.prompt.marks.place import place
+from stemcache.prompt.marks.placement import Held, Placement
 from stemcache.prompt.message import Message
 from stemcache.prompt.piece import Laid
-from stemcache.prompt.place import place
-from stemcache.prompt.placement import Held, Placement
+from stemcache.prompt.render import chat as render_chat
+from stemcache.prompt.render import converse as render_converse
+from stemcache.prompt.render import generate as render_generate
+from stemcache.prompt.render import messages as render_messages
+from stemcache.prompt.render import responses as render_responses
 from stemcache.prompt.segment import Segment
 from stemcache.prompt.stability import Stability
 from stemcache.provider.book import Book, load_book

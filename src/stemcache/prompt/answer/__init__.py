@@ -1,0 +1,1 @@
+"""Answers of five APIs, plain or streamed, as parts."""

@@ -1,0 +1,1 @@
+"""Histories made short when that pays."""

@@ -1,0 +1,232 @@
+"""A conversation that only grows: what was sent once is sent so for ever.
+
+```
+conversation = Conversation()
+conversation.user("Where is order 7?")
+conversation.answer(client.messages.create(…), Api.MESSAGES)     thoughts, calls, ids as they came
+conversation.results(ToolResult(call_id=…, parts=(Text("…"),)))  in the order of the calls
+branch = conversation.fork()                                     shares all messages so far
+
+conversation.extend_from(Api.CHAT, messages)      a framework's whole list: the new ones are taken,
+                                                  a changed one is a RewrittenError with its place
+```
+Messages are never changed, moved or dropped; to begin anew behind a summary is a conversation of
+its own. Text that holds for one request only is no message: it is a turn segment of the layout.
+
+| verb | cost |
+|---|---|
+| `append`, `user`, `answer` | that of the message |
+| `results`, `pending` | the messages from the last answer on |
+| `fork()`, `digest`, `len` | constant; `fork(n)` and `digest_at(n)` the messages behind n |
+| `extend_from` | the list and the conversation |
+
+Not for several threads at once: fork, and give each its own.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from stemcache.errors import UsageError
+from stemcache.prompt.answer.parts import parts_of, turns_of
+from stemcache.prompt.conversation import chain as chains
+from stemcache.prompt.conversation.calls import pending, settled
+from stemcache.prompt.conversation.chain import Chain
+from stemcache.prompt.conversation.match import news
+from stemcache.prompt.conversation.part_json import message_bytes
+from stemcache.prompt.conversation.rewritten import RewrittenError
+from stemcache.prompt.message import Message
+from stemcache.prompt.part import Document, Image, Native, Part, Text, ToolCall, ToolResult
+from stemcache.wire.api import Api
+
+__all__ = ["Conversation", "Extended", "RewrittenError"]
+
+
+@dataclass(frozen=True, slots=True)
+class Extended:
+    """What `extend_from` found."""
+
+    appended: int
+    """Messages that were new."""
+    covered: int
+    """Messages that the list stands for. Fewer than the conversation has where an earlier turn is
+    sent again: `fork(covered)` is where its new answer belongs."""
+
+    @property
+    def replay(self) -> bool:
+        """Whether the list held nothing new: a turn is sent again."""
+        return self.appended == 0
+
+
+class Conversation:
+    """See the module. Equal where all messages are."""
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self._end: Chain = chains.EMPTY
+        self._messages: tuple[Message, ...] | None = None
+        for message in messages:
+            self.append(message)
+
+    def __len__(self) -> int:
+        return self._end.count
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Conversation):
+            return NotImplemented
+        return self._end.digest == other._end.digest
+
+    __hash__ = None  # type: ignore[assignment]  # it grows
+
+    def __repr__(self) -> str:
+        return f"<Conversation of {len(self)} messages, digest {self.digest[:12]}>"
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """All messages, in order. Made once after each growth."""
+        if self._messages is None:
+            self._messages = chains.messages(self._end)
+        return self._messages
+
+    @property
+    def digest(self) -> str:
+        """64 hexadecimal digits, equal for equal messages in every process and at all times."""
+        return self._end.digest.hex()
+
+    def digest_at(self, messages: int) -> str:
+        """The digest of the first `messages` ones."""
+        return chains.back(self._end, self._number(messages)).digest.hex()
+
+    def begins_with(self, other: "Conversation") -> bool:
+        """Whether this one goes on from the other, or is equal to it. One comparison."""
+        return len(other) <= len(self) and self.digest_at(len(other)) == other.digest
+
+    def shared_with(self, other: "Conversation") -> int:
+        """How many messages the two have in common from the start on."""
+        shorter = min(len(self), len(other))
+        one = chains.back(self._end, shorter)
+        two = chains.back(other._end, shorter)  # noqa: SLF001  # of the same class
+        while one.digest != two.digest:
+            assert one.before is not None, "empty lists are equal"
+            assert two.before is not None, "both are of one length"
+            one, two = one.before, two.before
+        return one.count
+
+    def append(self, message: Message) -> None:
+        """Take a message as it is. Raises UsageError for one without parts, or with odd ones."""
+        if not isinstance(message, Message):
+            raise UsageError(
+                f"a {type(message).__name__} is no Message; make one, or use extend_from for "
+                "messages of an API"
+            )
+        if message.speaker not in {"user", "assistant"} or not message.parts:
+            raise UsageError(
+                f"a message of speaker {str(message.speaker)[:20]!r} has {len(message.parts)} "
+                "parts; give one of 'user' or 'assistant' at least one part"
+            )
+        self._end = chains.grown(self._end, message)
+        self._messages = None
+
+    def user(self, *content: str | Text | Image | Document | Native) -> None:
+        """Append what a user says. Raises UsageError while calls wait for their results."""
+        waiting = self.pending
+        if waiting:
+            names = ", ".join(f"{call.id[:64]!r} ({call.name[:64]})" for call in waiting[:5])
+            raise UsageError(
+                f"{len(waiting)} calls wait for their results: {names}; give them by results() "
+                "before the user's message"
+            )
+        self.append(Message("user", tuple(_part(one) for one in content)))
+
+    def results(self, *results: ToolResult) -> None:
+        """Append what tools answered: all calls that wait, in any order; kept in that of the calls.
+
+        A result without its tool's name gets it from the call. Raises UsageError for a result that
+        answers no call, one given twice, and a call without a result.
+        """
+        self.append(Message("user", settled(results, self.pending)))
+
+    def answer(self, answer: object, api: Api) -> tuple[Part, ...]:
+        """Append what a model answered and return its parts; nothing is appended for an empty one.
+
+        `answer` is a dictionary, a client's object, or the events of a stream
+        (`from_answer.parts_of`). Raises UsageError for what is no answer of the API.
+        """
+        parts = parts_of(answer, api)
+        if parts:
+            self.append(Message("assistant", parts))
+        return parts
+
+    @property
+    def pending(self) -> tuple[ToolCall, ...]:
+        """Calls of the last answer that have no result yet."""
+        since = self._end
+        while since.message is not None and since.message.speaker == "user":
+            assert since.before is not None, "only the empty list has nothing before it"
+            since = since.before
+        while since.message is not None and since.message.speaker == "assistant":
+            assert since.before is not None, "only the empty list has nothing before it"
+            since = since.before
+        return pending(chains.messages(self._end, since.count))
+
+    def fork(self, messages: int | None = None) -> "Conversation":
+        """Another that goes on from here, or from behind the first `messages`; it shares them."""
+        count = len(self) if messages is None else self._number(messages)
+        return Conversation.of(chains.back(self._end, count))
+
+    def extend_from(self, api: Api, messages: object) -> Extended:
+        """Take from a whole list of an API's messages what is new.
+
+        The list is that of a request's body: `messages`, `input`, `contents`. It may hold the
+        answers that `answer` has taken already. Markers are no content, leading system messages
+        are not history, and results of parallel calls come in the order of the calls. Raises
+        RewrittenError where the list says otherwise what is kept, and UsageError for what cannot
+        be read; then nothing is appended.
+        """
+        found = news(self.messages, turns_of(messages, api), api)
+        end = self._end
+        for message in found.messages:
+            end = chains.grown(end, message)
+        self._end = end
+        if found.messages:
+            self._messages = None
+        return Extended(len(found.messages), found.covered + len(found.messages))
+
+    def since(self, messages: int) -> tuple[Message, ...]:
+        """Those behind the first `messages`, at the cost of these alone."""
+        return chains.messages(self._end, self._number(messages))
+
+    @classmethod
+    def of(cls, end: Chain) -> "Conversation":
+        """The one that ends so; shares all of it."""
+        made = cls()
+        made._end = end
+        return made
+
+    def links(self) -> tuple[Chain, ...]:
+        """All links in order, for those who write them."""
+        return chains.links(self._end, chains.EMPTY.digest) or ()
+
+    def behind(self, digest: bytes) -> tuple[Chain, ...] | None:
+        """The links behind the messages of that digest, at the cost of these; None without them."""
+        return chains.links(self._end, digest)
+
+    def check(self) -> None:
+        """Raise AssertionError where a digest is not that of its messages."""
+        end = chains.EMPTY
+        for message in chains.messages(self._end):
+            assert message.parts, "a message without parts"
+            assert message_bytes(message), "a message without bytes"
+            end = chains.grown(end, message)
+        assert end.digest == self._end.digest, "the digest is not that of the messages"
+        assert end.count == self._end.count, "the count is not that of the messages"
+
+    def _number(self, messages: int) -> int:
+        if 0 <= messages <= len(self):
+            return messages
+        raise UsageError(
+            f"the conversation has {len(self)} messages, not {messages}; "
+            f"give a number from 0 to {len(self)}"
+        )
+
+
+def _part(content: str | Text | Image | Document | Native) -> Part:
+    return Text(content) if isinstance(content, str) else content

@@ -1,0 +1,1 @@
+"""Pings while they pay."""

@@ -1,0 +1,176 @@
+"""What is pinned against what is built: bytes that changed without a version, and the like.
+
+| in the lock | built now | finding |
+|---|---|---|
+| version 7, bytes A | version 7, bytes B | `changed` |
+| version 7, segment rules 3, bytes A | version 8, segment rules 3, bytes B | `segment-changed` |
+| version 7 | version 8 | `version-unlocked` |
+| nothing | something | `new` |
+| something | nothing | `gone` |
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from stemcache.prompt.lock.portions import Pinned, PinnedPortion
+
+__all__ = ["Finding", "FindingKind", "broken", "check", "is_same"]
+
+_MOST_NAMED = 3
+
+
+class FindingKind(StrEnum):
+    """Why a check fails."""
+
+    CHANGED = "changed"
+    """Other bytes under the same version, or under none."""
+    SEGMENT_CHANGED = "segment-changed"
+    """The same of one segment, though the prefix has a new version."""
+    VERSION_UNLOCKED = "version-unlocked"
+    """A version that the lock does not have."""
+    NEW = "new"
+    GONE = "gone"
+    UNSTABLE = "unstable"
+    """Built twice, two texts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One reason, without any text of a prompt."""
+
+    kind: FindingKind
+    prefix: str
+    message: str
+    help: str
+
+
+def check(
+    locked: Mapping[str, Pinned], built: Mapping[str, Pinned], *, source: str = "stemcache.lock"
+) -> tuple[Finding, ...]:
+    """All findings, by name of prefix; `source` is what messages call the lock. Pure, linear."""
+    found: list[Finding] = []
+    for name in sorted({*locked, *built}):
+        before, now = locked.get(name), built.get(name)
+        if before is None:
+            found.append(
+                Finding(
+                    kind=FindingKind.NEW,
+                    prefix=name,
+                    message=f"{source} does not have it",
+                    help="run `stemcache prefix lock` and commit the lock",
+                )
+            )
+        elif now is None:
+            found.append(
+                Finding(
+                    kind=FindingKind.GONE,
+                    prefix=name,
+                    message=f"{source} has it and the settings do not",
+                    help="run `stemcache prefix lock` if it was meant to go, else put it back",
+                )
+            )
+        else:
+            broken_ones = broken(before, now, source=source)
+            found += broken_ones or _unlocked(before, now, source)
+    return tuple(found)
+
+
+def broken(before: Pinned, now: Pinned, *, source: str) -> tuple[Finding, ...]:
+    """Bytes that changed under a version that did not: of the prefix, else of its segments."""
+    if before.digest == now.digest:
+        return ()
+    if before.version == now.version:
+        return (_changed(before, now, source),)
+    return tuple(_segments(before, now, source))
+
+
+def is_same(before: Pinned, now: Pinned) -> bool:
+    """Whether a lock with one says all that it would say with the other, but for rungs."""
+    return before.version == now.version and before.portions == now.portions
+
+
+def _changed(before: Pinned, now: Pinned, source: str) -> Finding:
+    names = _differing(before, now)
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    where = f"in {', '.join(names[:_MOST_NAMED])}{more}" if names else "in the order of its parts"
+    if now.version is None:
+        return Finding(
+            kind=FindingKind.CHANGED,
+            prefix=now.name,
+            message=f"its bytes changed {where}, and it has no version",
+            help=(
+                f"give [prefixes.{now.name}] or the segments a version, then run "
+                "`stemcache prefix lock`; or undo the change"
+            ),
+        )
+    return Finding(
+        kind=FindingKind.CHANGED,
+        prefix=now.name,
+        message=(f"its bytes changed {where}, and its version is {now.version!r} as in {source}"),
+        help="give it a new version, then run `stemcache prefix lock`; or undo the change",
+    )
+
+
+def _segments(before: Pinned, now: Pinned, source: str) -> Iterator[Finding]:
+    """Segments with a version of their own, which says that they are as they were."""
+    olds, news = _by_segment(before), _by_segment(now)
+    for name, parts in news.items():
+        version, were = parts[0].version, olds.get(name)
+        if version is None or were is None or were[0].version != version:
+            continue
+        if [one.digest for one in were] != [one.digest for one in parts]:
+            yield Finding(
+                kind=FindingKind.SEGMENT_CHANGED,
+                prefix=now.name,
+                message=(
+                    f"the bytes of segment {name} changed, and its version is {version!r} as in "
+                    f"{source}"
+                ),
+                help="give the segment a new version too, then run `stemcache prefix lock`",
+            )
+
+
+def _unlocked(before: Pinned, now: Pinned, source: str) -> tuple[Finding, ...]:
+    olds, news = _by_segment(before), _by_segment(now)
+    if before.version != now.version:
+        message = f"its version is {_said(now.version)}, and {source} has {_said(before.version)}"
+    else:
+        moved = [
+            name
+            for name, parts in news.items()
+            if name in olds and olds[name][0].version != parts[0].version
+        ]
+        if not moved:
+            return ()
+        message = f"{source} has another version of segment {moved[0]}"
+    return (
+        Finding(
+            kind=FindingKind.VERSION_UNLOCKED,
+            prefix=now.name,
+            message=message,
+            help="run `stemcache prefix lock` and commit the lock",
+        ),
+    )
+
+
+def _by_segment(one: Pinned) -> dict[str, list[PinnedPortion]]:
+    found: dict[str, list[PinnedPortion]] = {}
+    for portion in one.portions:
+        # What has no version is no segment with one: pointers of bodies are whole names.
+        name = portion.name if portion.version is None else portion.name.partition("/")[0]
+        found.setdefault(name, []).append(portion)
+    return found
+
+
+def _differing(before: Pinned, now: Pinned) -> list[str]:
+    """Names of the portions that are not in both, in the order of the prompt."""
+    olds = {(one.name, one.digest) for one in before.portions}
+    news = {(one.name, one.digest) for one in now.portions}
+    names = [one.name for one in now.portions if (one.name, one.digest) not in olds]
+    names += [one.name for one in before.portions if (one.name, one.digest) not in news]
+    return list(dict.fromkeys(names))
+
+
+def _said(version: str | None) -> str:
+    return "none" if version is None else repr(version)

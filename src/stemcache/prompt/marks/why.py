@@ -1,0 +1,85 @@
+"""Why no mark stands where one could be expected: behind the last piece of each stability.
+
+```
+boundary    3 static   4 reference   9 session
+mark        ●          ○             ●
+                       └── "no mark at boundary 4 (system): found by 12% of requests, …"
+```
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from stemcache.prompt.marks.cost import Set, expected
+from stemcache.prompt.marks.ground import Ground
+from stemcache.prompt.marks.terms import Terms
+from stemcache.prompt.piece import Laid
+from stemcache.prompt.stability import Stability
+from stemcache.provider.rule import Rule
+
+__all__ = ["reasons"]
+
+
+def reasons(
+    laid: Laid,
+    ground: Ground,
+    terms: Terms,
+    marks: Sequence[Set],
+    *,
+    rule: Rule,
+    most: int | None,
+) -> Iterator[str]:
+    """A sentence each, in the order of the prompt. Names no text, only boundaries and sections."""
+    marked = {mark.boundary for mark in marks}
+    counted = sum(1 for mark in marks if mark.boundary not in ground.own)
+    score = expected(ground, terms, marks).score
+    start = 0
+    for end in _ends(laid):
+        if marked.isdisjoint(range(start + 1, end + 1)):
+            why = _why(ground, terms, marks, end=end, rule=rule, score=score)
+            if why == _EARNS and most is not None and counted >= most:
+                why = f"all {most} marks earn more elsewhere"
+            elif why == _EARNS:
+                why = "the marks that stand cost no more without it"
+            yield f"no mark at boundary {end} ({laid.pieces[end - 1].section}): {why}"
+        start = end
+
+
+_EARNS = "earns"
+
+
+def _ends(laid: Laid) -> Iterator[int]:
+    """Boundaries behind which another stability begins, turn pieces left out."""
+    for at, piece in enumerate(laid.pieces, 1):
+        if piece.stability is Stability.TURN:
+            return
+        if at == len(laid.pieces) or laid.pieces[at].stability is not piece.stability:
+            yield at
+
+
+def _why(
+    ground: Ground, terms: Terms, marks: Sequence[Set], *, end: int, rule: Rule, score: float
+) -> str:
+    minimum = rule.minimum_tokens.likely
+    if ground.tokens[end] < minimum:
+        contested = rule.minimum_tokens.contested
+        return (
+            f"{ground.tokens[end]:,} tokens are before it, and rule {rule.name} keeps nothing "
+            f"below {minimum:,}{' (sources differ)' if contested else ''}"
+        )
+    if not ground.allowed[end]:
+        return "the API lets no mark stand there"
+    chance = ground.alive[0][end]
+    if chance <= 0:
+        return "nobody is expected to ask for it again while it is kept"
+    for number in range(len(terms.lifetimes)):
+        more = sorted([*marks, Set(end, number)])
+        fits = all(a.lifetime <= b.lifetime for a, b in pairwise(more))
+        if fits and expected(ground, terms, more).score < score:
+            return _EARNS
+    if any(mark.boundary > end for mark in marks):
+        return "the mark behind it is found as often"
+    return (
+        f"found by {chance:.0%} of the requests that share it, and writing it would cost more "
+        "than reading it saves"
+    )

@@ -1,0 +1,1 @@
+"""Marks for bodies that others have made."""

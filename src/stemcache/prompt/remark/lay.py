@@ -1,0 +1,137 @@
+"""A body that somebody else made, laid out as if we had: one piece a span, told by what is seen.
+
+```
+tools      static                       a tool may have been made for one user: who knows
+system     static │ session │ turn      by what is volatile in it: nothing, an id, a clock
+messages   session                      a history that grows; the newest message is part of it
+```
+Only for placing marks: what a renderer needs is not in the pieces.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from stemcache.prompt.count import count_bytes, part_tokens
+from stemcache.prompt.marks.markable import is_markable
+from stemcache.prompt.message import Message, Speaker
+from stemcache.prompt.part import (
+    Document,
+    Image,
+    Native,
+    Part,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
+from stemcache.prompt.piece import Laid, Piece
+from stemcache.prompt.segment import Segment
+from stemcache.prompt.stability import Stability
+from stemcache.prompt.tool import Tool
+from stemcache.prompt.volatile.check import Found, find
+from stemcache.provider.shape import Run
+from stemcache.trace.spans.span import Prompt, Span, SpanKind
+from stemcache.wire.api import Api
+from stemcache.wire.section import Section
+
+__all__ = ["laid_of", "volatile_of"]
+
+_TOOL = Tool(name="tool", description="", schema={})
+_SYSTEM = Segment(name="system", stability=Stability.STATIC, parts=())
+_RUNS: Mapping[SpanKind, Run] = {
+    SpanKind.TOOL_USE: "tool_use",
+    SpanKind.TOOL_RESULT: "tool_result",
+}
+_ANSWERS = frozenset({"assistant", "model"})
+_REMEMBERED = 256
+"""System prompts that are looked through for what is volatile once."""
+
+
+def laid_of(prompt: Prompt) -> Laid:
+    """Piece i is span i. Linear; a system prompt is searched once, a second a megabyte."""
+    return Laid(tuple(_piece(prompt.api, span) for span in prompt.spans))
+
+
+def volatile_of(prompt: Prompt) -> tuple[tuple[Span, Found], ...]:
+    """What of the system prompt will change, by the span that it is in."""
+    return tuple(
+        (span, found)
+        for span in prompt.spans
+        if span.section is Section.SYSTEM
+        for found in _found(span.text)
+    )
+
+
+def _piece(api: Api, span: Span) -> Piece:
+    speaker: Speaker = "assistant" if span.role in _ANSWERS else "user"
+    part = None if span.section is Section.TOOLS else _part(api, span)
+    return Piece(
+        section=span.section,
+        stability=_stability(span),
+        tokens=count_bytes(span.text) or 1 if part is None else _tokens(part, span),
+        source=_source(span, speaker),
+        part=part,
+        message=span.message if span.section is Section.MESSAGES else -1,
+        ends_message=span.ends_message,
+        run=_RUNS.get(span.kind),
+        markable=_is_writable(api, span)
+        and is_markable(api, span.section, part, speaker, ends=span.ends_message),
+    )
+
+
+def _source(span: Span, speaker: Speaker) -> Tool | Segment | Message:
+    match span.section:
+        case Section.TOOLS:
+            return _TOOL
+        case Section.SYSTEM:
+            return _SYSTEM
+        case Section.MESSAGES:
+            return Message(speaker, ())
+
+
+def _stability(span: Span) -> Stability:
+    if span.section is Section.MESSAGES:
+        return Stability.SESSION
+    if span.section is Section.TOOLS:
+        return Stability.STATIC
+    fits = [one.fits for one in _found(span.text)]
+    return max(fits, key=lambda one: one.rank, default=Stability.STATIC)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _found(text: str) -> tuple[Found, ...]:
+    return find([Segment(name="system", stability=Stability.STATIC, parts=(Text(text),))])
+
+
+def _part(api: Api, span: Span) -> Part:
+    """Of the kind that the span is; its content only where tokens are counted by it."""
+    match span.kind:
+        case SpanKind.TEXT:
+            return Text(span.text)
+        case SpanKind.TOOL_USE:
+            return ToolCall(id="", name="", arguments=span.text)
+        case SpanKind.TOOL_RESULT:
+            return ToolResult(call_id="", parts=(Text(span.text),))
+        case SpanKind.IMAGE:
+            return Image(media_type="image/*", url="")
+        case SpanKind.DOCUMENT:
+            return Document(media_type="", base64=span.text)
+        case SpanKind.THINKING:
+            return Thinking(api=api, json=span.text)
+        case _:
+            return Native(api=api, json=span.text)
+
+
+def _tokens(part: Part, span: Span) -> int:
+    return part_tokens(part) if span.text or isinstance(part, Image) else 1
+
+
+def _is_writable(api: Api, span: Span) -> bool:
+    """Whether the body has a place for a mark there, as it is or as a list of one text."""
+    if not isinstance(span.value, Mapping):
+        return isinstance(span.value, str) and api is Api.MESSAGES and span.pointer == "/system"
+    if api is Api.MESSAGES or api is Api.CONVERSE:
+        return True
+    if "type" in span.value and span.value["type"] == "custom_tool_call_output":
+        return False
+    return span.text_pointer != span.pointer or span.kind in {SpanKind.IMAGE, SpanKind.DOCUMENT}

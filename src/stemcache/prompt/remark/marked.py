@@ -1,0 +1,139 @@
+"""Marks for a body that is made already: by a framework, a gateway, or by hand.
+
+```
+body ─► prompt_of ─► spans ─► laid_of ─► place(rule, price, forecast) ─► written ─► body with marks
+                       └─ a mark is there: stand down                        └► why
+```
+For those who build prompts themselves `Layout.request` knows more: what is stable, and for whom.
+Here that is told by where a text stands and by what is volatile in it. Where the caller has placed
+marks, or asks for automatic ones, the body is left as it is.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from stemcache.prompt.marks.forecast import Forecast
+from stemcache.prompt.marks.forecasts import Poisson
+from stemcache.prompt.marks.place import place
+from stemcache.prompt.marks.placement import Placement
+from stemcache.prompt.piece import Laid
+from stemcache.prompt.remark.lay import laid_of
+from stemcache.prompt.remark.write import written
+from stemcache.prompt.stability import Stability
+from stemcache.provider.book import Book, load_book
+from stemcache.provider.resolve import Resolved, resolve
+from stemcache.trace.spans.bad_body import BadBodyError
+from stemcache.trace.spans.prompt import prompt_of
+from stemcache.trace.spans.span import Prompt
+from stemcache.wire.api import Api
+
+__all__ = ["Remarked", "marked"]
+
+_MARKED = frozenset({"breakpoints", "markers"})
+_NAMES = frozenset({"cache_control", "cachePoint", "prompt_cache_breakpoint"})
+_PER_S = {Stability.STATIC: 1 / 60}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remarked:
+    """A body to send."""
+
+    body: dict[str, Any]
+    """With marks; where there are none to place, equal to the one that was given."""
+    placement: Placement | None
+    """None where nothing was decided."""
+    why: tuple[str, ...] = ()
+    """A sentence each: why the body is as it was, or why there are no more marks."""
+
+
+def marked(
+    body: Mapping[str, Any],
+    api: Api,
+    *,
+    provider: str | None = None,
+    host: str | None = None,
+    model: str | None = None,
+    forecast: Callable[[Laid], Forecast] | None = None,
+    most: int | None = None,
+    placement: Placement | None = None,
+    book: Book | None = None,
+) -> Remarked:
+    """The body with marks where they earn most. Linear but for placing; the body is not changed.
+
+    `provider` or `host`, and `model`, say whose rule holds; without them the body tells.
+    `placement` is used in
+    place of the best one; its boundaries count the blocks of the body in the provider's order.
+    Without `forecast` a request a minute is expected of everybody. A body that cannot be read is
+    given back, with the reason: what an API refuses is for the API to say.
+    """
+    try:
+        seen = prompt_of(body, api)
+    except BadBodyError as error:
+        return _left(body, f"the body cannot be read: {error.reason}")
+    found = resolve(
+        _shipped() if book is None else book,
+        provider=provider,
+        host=host,
+        model=model if model is not None else _model(body),
+        api=api,
+        marked=True,
+        aliases={},
+    )
+    rule = found.rule
+    if _is_marked(seen):
+        return _left(body, "the caller has placed marks")
+    if rule is None:
+        return _left(body, "no rule is known for this model, so nothing is marked")
+    if rule.kind not in _MARKED or api in {Api.GENERATE, Api.COMPLETIONS}:
+        return _left(body, f"rule {rule.name} has no marks in {api}")
+    prompt = seen if seen.order == rule.order else prompt_of(body, api, rule.order)
+    if placement is None:
+        placement = _placed(prompt, found, forecast, most)
+    made = written(body, prompt, placement, breakpoints=rule.kind == "breakpoints")
+    return Remarked(body=made, placement=placement, why=placement.why)
+
+
+def _placed(
+    prompt: Prompt,
+    found: Resolved,
+    forecast: Callable[[Laid], Forecast] | None,
+    most: int | None,
+) -> Placement:
+    assert found.rule is not None, "what has no rule is not placed"
+    laid = laid_of(prompt)
+    return place(
+        laid,
+        rule=found.rule,
+        price=found.price,
+        forecast=Poisson(laid, _PER_S) if forecast is None else forecast(laid),
+        most=most,
+    )
+
+
+def _is_marked(prompt: Prompt) -> bool:
+    """Whether anything in the body asks for a prefix to be kept, or turns that off."""
+    if prompt.automatic is not None or "/prompt_cache_options/mode" in prompt.parameters:
+        return True
+    return any(span.marker is not None or _names_one(span.value) for span in prompt.spans)
+
+
+def _names_one(value: object) -> bool:
+    """Marks that are null are the caller's all the same."""
+    return isinstance(value, Mapping) and not _NAMES.isdisjoint(value)
+
+
+def _model(body: Mapping[str, Any]) -> str | None:
+    found = body.get("model", body.get("modelId"))
+    return found if isinstance(found, str) else None
+
+
+def _left(body: Mapping[str, Any], why: str) -> Remarked:
+    return Remarked(body=dict(body), placement=None, why=(why,))
+
+
+@cache
+def _shipped() -> Book:
+    """The book as shipped: read once, never changed."""
+    return load_book()

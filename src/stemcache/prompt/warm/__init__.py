@@ -1,0 +1,1 @@
+"""One request ahead of many with the same beginning."""

@@ -1,0 +1,1 @@
+"""Tests of `stemcache.prompt.compaction.step`."""
