@@ -54,6 +54,35 @@ def test_it_is_what_turns_add_up_to() -> None:
         assert told.expected == pytest.approx(summed(step, PAID, turns, warm_now=warm))
 
 
+def test_what_the_next_turn_adds_cancels() -> None:
+    """Where all lengths are kept: it is written behind either prefix, and read behind it after."""
+    for warm in (True, False):
+        bare = payback(STEP, PAID, turns=50, warm_now=warm)
+        more = payback(STEP, PAID, turns=50, warm_now=warm, added=7_000)
+        assert more.expected == pytest.approx(bare.expected)
+        assert more.cost == pytest.approx(bare.cost)
+        assert more.least_a_turn == pytest.approx(bare.saving_a_turn)
+
+
+def test_below_the_minimum_the_worst_is_counted() -> None:
+    """8,000 tokens are read for 800, and up to 4,096 paid in full: each turn may lose."""
+    told = payback(Compaction(fixed=0, history=4_000, kept=0), PAID, turns=50, added=4_000)
+    assert told.least_a_turn == pytest.approx(8_000 * PAID.read - 4_096 * PAID.plain)
+    assert not told.pays
+    far = payback(Compaction(fixed=0, history=80_000, kept=0), PAID, turns=50, added=4_000)
+    assert far.least_a_turn == pytest.approx(84_000 * PAID.read - 4_096 * PAID.plain)
+    assert far.pays
+
+
+def test_of_stored_units_none_need_end_at_what_stays() -> None:
+    """DeepSeek stores where prompts part, so what stands before the history is written anew."""
+    rule = BOOK.rule_for("deepseek", "deepseek-v4-flash", marked=True)
+    assert rule is not None
+    paid = rates(rule, BOOK.price("deepseek", "deepseek-v4-flash"))
+    step = Compaction(fixed=6_400, history=64_000, kept=0)
+    assert payback(step, paid, turns=9).cost == pytest.approx(paid.cold(6_400) - paid.warm(70_400))
+
+
 def test_it_pays_from_the_turn_that_it_names() -> None:
     """Not one turn before, and not later."""
     told = payback(STEP, PAID, turns=50)
@@ -144,6 +173,8 @@ def test_lengths_that_make_no_sense_are_refused(changes: dict[str, int]) -> None
 @pytest.mark.parametrize(("turns", "cold"), [(-1.0, 0.0), (math.nan, 0.0), (5.0, 1.5), (5.0, -1.0)])
 def test_turns_that_make_no_sense_are_refused(turns: float, cold: float) -> None:
     """As are shares that are none."""
+    with pytest.raises(UsageError, match="give 0 or more"):
+        payback(STEP, PAID, turns=5, added=-1)
     with pytest.raises(UsageError, match="give turns from 0 on and a share from 0 to 1"):
         payback(STEP, PAID, turns=turns, cold=cold)
 

@@ -178,6 +178,64 @@ def test_within_a_budget_no_conversation_costs_much_more() -> None:
     assert compacted > 20
 
 
+def test_a_prefix_too_short_to_be_kept_is_reckoned_with() -> None:
+    """4,000 of 8,000 tokens are paid in full turn by turn, where 8,000 would be read."""
+    sizes = [4_000, 4_000] + [1] * 50
+    turns = [Turn(number * 5.0, size, 1) for number, size in enumerate(sizes)]
+
+    def bill(strategy: Strategy) -> Played:
+        return play_turns(
+            turns, strategy, fixed_tokens=0, rule=RULE, price=PRICE, ledger=Ledger(share=0.01)
+        )
+
+    marks = Watermark(5_000, 4_050)
+    assert bill(marks).usd > 3 * bill(Never()).usd
+    paid = bill(Paying(marks=marks, turns=Turns.of([400]), rule=RULE, price=PRICE))
+    assert paid.usd <= bill(Never()).usd * 1.01
+
+
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [
+        ("anthropic", "claude-opus-4-5"),
+        ("anthropic", "claude-opus-5-5"),
+        ("openai", "gpt-6.1-sol"),
+        ("openai", "gpt-5.5"),
+        ("deepseek", "deepseek-v4-flash"),
+    ],
+)
+def test_the_budget_holds_under_every_rule_whatever_comes(provider: str, model: str) -> None:
+    """Any marks, lengths about the minimum, and gaps at the lifetime's edge."""
+    rule, price = BOOK.rule_for(provider, model, marked=True), BOOK.price(provider, model)
+    assert rule is not None
+    assert price is not None
+    random = Random(f"{provider} {model}")
+    compacted = 0
+    for _ in range(120):
+        high = random.choice([2_000, 5_000, 10_000, 30_000])
+        low = random.choice([0, 100, 500, high // 3, high - 1])
+        strategy = Paying(
+            marks=Watermark(high, low, random.choice([0, low // 2])),
+            turns=Turns.of([random.choice([20, 90, 400])]),
+            rule=rule,
+            price=price,
+            cold=random.choice([0.0, 0.3, 1.0]),
+        )
+        turns, at_s = [], 0.0
+        for _ in range(random.randrange(2, 50)):
+            at_s += random.choice([5, 5, 5, 5, 100, 290, 301, 3_601])
+            new = random.choice([1, 50, 200, 1_000, 3_900, 20_000])
+            turns.append(Turn(at_s, new, random.choice([1, 100])))
+        fixed = random.choice([0, 500, 3_000, 10_000])
+        done = play_turns(
+            turns, strategy, fixed_tokens=fixed, rule=rule, price=price, ledger=Ledger(share=0.01)
+        )
+        compacted += done.compactions
+        lost = done.ledger.risked - done.ledger.gained
+        assert lost <= 0.01 * done.ledger.spent * 1.0001
+    assert compacted > 50
+
+
 def test_long_prompts_that_cost_more_are_reckoned_with() -> None:
     """Beyond 272,000 tokens gpt-6.1-sol costs twice: neither bound nor estimate overlooks it."""
     rule, price = (

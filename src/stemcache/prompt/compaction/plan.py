@@ -7,7 +7,10 @@ cost now     read all once more, to have it summarised      150,000 · read  + i
 saved        each later turn reads so much less              142,000 · read
 ```
 A turn that comes after the lifetime writes its whole prefix, so the share of such `cold` turns
-makes compaction worth more. What turns add later is added either way and cancels.
+makes compaction worth more. What turns add later is added either way and cancels, but for one case:
+a prefix below the provider's minimum is not kept, and is paid in full turn by turn until it has
+grown. How long that takes nobody knows, so it is reckoned at its worst: as long as the minimum in
+every turn, and written once when it reaches it.
 """
 
 import math
@@ -62,6 +65,8 @@ class Payback:
     """Of the summary call, and what the next turn pays more than without; may be negative."""
     saving_a_turn: float
     """Of each turn behind the next one."""
+    least_a_turn: float
+    """The same where no turn is cold. Where it is negative, what is lost has no end."""
     turns_to_pay: float
     """From and with the next one; infinite where it never pays."""
     expected: float
@@ -84,6 +89,7 @@ def payback(
     *,
     turns: float | Turns,
     done: int = 0,
+    added: int = 0,
     cold: float = 0.0,
     warm_now: bool = True,
     shorter: Rates | None = None,
@@ -91,7 +97,8 @@ def payback(
     """Cost and saving of one compaction before the next turn. Costs O(1), or O(n) of `turns`.
 
     `turns` are those expected from the next one on, or what lengths of conversations were learned,
-    of which `done` are over. `cold` is the share of later turns that come after the lifetime.
+    of which `done` are over. `added` are the tokens of the next one, which stand behind all of it
+    either way. `cold` is the share of later turns that come after the lifetime.
     `warm_now` says whether the next turn would find the old prefix; where it would not, the
     summary's call writes it. `shorter` are the rates of prompts as long as those after it, where
     long ones cost more a token.
@@ -103,17 +110,23 @@ def payback(
             f"{expected_turns!r} turns to come, of which {cold!r} cold; give turns from 0 on and a "
             "share from 0 to 1"
         )
-    before = rates.warm(step.before) if warm_now else rates.cold(step.before)
+    if added < 0:
+        raise UsageError(f"the next turn adds {added} tokens; give 0 or more")
+    long, left = step.before + added, step.after + added
     call = 0.0
-    found = short.warm(step.fixed) if warm_now else short.cold(step.fixed)
     if step.summary:
-        call = before + step.instruction * rates.plain + rates.answer(step.summary)
-        found = short.warm(step.fixed)  # the call has read or written it
-    written = short.cold(step.after) - short.cold(step.fixed)
-    cost = call + found + written - before
-    saving = (1 - cold) * (rates.warm(step.before) - short.warm(step.after)) + cold * (
-        rates.cold(step.before) - short.cold(step.after)
-    )
+        call = rates.warm(step.before) if warm_now else rates.cold(step.before)
+        call += step.instruction * rates.plain + rates.answer(step.summary)
+    # A summary's call has read or written what stays. Of stored units none need end there.
+    found = (warm_now or step.summary > 0) and rates.rule.kind != "persisted-units"
+    cost = call + _next(short, step.fixed, left, found=found)
+    cost -= _next(rates, step.before, long, found=warm_now)
+    least, read = rates.rule.minimum_tokens.likely, rates.warm(long)
+    warm = read - short.warm(left)
+    if left < least <= long:
+        warm = min(warm, read - least * short.plain)
+        cost += max(short.cold(least) - read, 0.0)
+    saving = (1 - cold) * warm + cold * (rates.cold(long) - short.cold(left))
     to_pay = _turns_to_pay(cost, saving)
     chance = None
     if isinstance(turns, Turns):
@@ -121,6 +134,7 @@ def payback(
     return Payback(
         cost=cost,
         saving_a_turn=saving,
+        least_a_turn=warm,
         turns_to_pay=to_pay,
         expected=saving * (expected_turns - 1) - cost if expected_turns >= 1 else -max(cost, 0.0),
         chance=chance,
@@ -174,6 +188,13 @@ def best_high(
         if cost < best_cost:
             best, best_cost = high, cost
     return best
+
+
+def _next(rates: Rates, held: int, total: int, *, found: bool) -> float:
+    """A prompt of `total` tokens, of which `held` may be found cached; the rest is written."""
+    if not found:
+        return rates.cold(total)
+    return rates.warm(held) + rates.cold(total) - rates.cold(held)
 
 
 def _turns_to_pay(cost: float, saving: float) -> float:

@@ -139,10 +139,13 @@ class Paying:
             shorter=rates(self.rule, self.price, prompt_tokens=step.after + standing.sizes[-1]),
             turns=self.turns,
             done=standing.turns_done,
+            added=standing.sizes[-1],
             cold=self.cold,
             warm_now=standing.warm,
         )
-        return count if told.pays and standing.ledger.affords(told.cost) else 0
+        if not told.pays or told.least_a_turn < 0:
+            return 0
+        return count if standing.ledger.affords(told.cost) else 0
 
 
 def _to(sizes: Sequence[int], most: int) -> int:
