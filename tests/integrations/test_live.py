@@ -61,6 +61,29 @@ def test_a_file_and_the_summary_say_the_same(tmp_path: Path) -> None:
     )
 
 
+def test_what_is_told_may_ask_for_the_summary() -> None:
+    """In the thread that judges, while it judges: at once, and of the calls so far."""
+    summaries: list[int] = []
+    took_s: list[float] = []
+
+    def tell(_: Finding) -> None:
+        began_s = time.monotonic()
+        summaries.append(live.summary(wait_s=5.0).calls)
+        took_s.append(time.monotonic() - began_s)
+
+    live = Live(tell=tell)
+    for number in range(60):
+        live.recorder.submit(ended(chat(number, clock=True), number))
+    done = threading.Thread(target=live.summary, kwargs={"wait_s": 10.0}, daemon=True)
+    done.start()
+    done.join(20.0)
+    assert not done.is_alive()
+    assert summaries
+    assert max(took_s) < 4.0
+    assert live.summary().calls == 60
+    live.close()
+
+
 def test_each_judgement_comes_with_the_context_of_its_call() -> None:
     """For those who want to say it where the call was made."""
     seen: list[tuple[Judgement, object]] = []

@@ -92,8 +92,11 @@ class Live:
             )
 
     def settle(self, wait_s: float = _WAIT_S) -> bool:
-        """Wait until all calls that have ended are judged; whether they are in time."""
-        return self.recorder.settle(wait_s)
+        """Wait until all calls that have ended are judged; whether they are in time.
+
+        Does not wait where calls are judged, in `tell` say: that would be for itself.
+        """
+        return self._judge_ident != threading.get_ident() and self.recorder.settle(wait_s)
 
     def close(self, *, wait_s: float = 10.0) -> None:
         """Judge and write what waits, and take no more. May be called twice."""
@@ -101,7 +104,10 @@ class Live:
         atexit.unregister(self.recorder.close)
 
     def _begin(self) -> None:
-        self._lock = threading.Lock()
+        # Held while `tell` runs, which may well ask for the summary.
+        self._lock = threading.RLock()
+        self._judge_ident = 0
+        """Of the thread that is judging a call."""
         self._lint = LiveLint(options=self.options, book=self._book, tell=self._told)
         self._numbers = 0
         self._missed = 0
@@ -113,6 +119,7 @@ class Live:
         """In the recorder's thread."""
         try:
             with self._lock:
+                self._judge_ident = threading.get_ident()
                 self._numbers += 1
                 for call in _calls(line, self._numbers):
                     self._judge(call, line)
