@@ -1,13 +1,14 @@
 """Requests at their times through a provider's cache, with the marks they came with or ours."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf
 
 from benchmarks.placement.airline import Turn
 from stemcache.prompt.marks.forecasts import Arrival, FromGaps, gaps_of
+from stemcache.prompt.marks.memory import Memory, written_by
 from stemcache.prompt.marks.place import place
-from stemcache.prompt.marks.placement import Held, Placement
+from stemcache.prompt.marks.placement import Placement
 from stemcache.prompt.piece import Laid
 from stemcache.prompt.stability import Stability
 from stemcache.provider.cache.simulate import PromptCache
@@ -16,7 +17,7 @@ from stemcache.provider.rule import Rule
 from stemcache.provider.shape import Mark, Shape
 from stemcache.provider.usage import Usage
 
-__all__ = ["Bill", "Memory", "Placer", "gaps", "play", "with_marks"]
+__all__ = ["Bill", "Placer", "gaps", "play", "with_marks"]
 
 
 @dataclass(slots=True)
@@ -38,30 +39,6 @@ def gaps(turns: Sequence[Turn]) -> dict[Stability, list[float]]:
     )
 
 
-class Memory:
-    """What a client knows to be held of each session: its own marks, and when they were used."""
-
-    def __init__(self, rule: Rule) -> None:
-        self._lasts_s = {one.name: one.low_s for one in rule.ttls}
-        self._default = rule.ttls[0].name if rule.ttls else ""
-        self._used: dict[int, dict[int, tuple[float, str]]] = {}
-
-    def held(self, session: int, at_s: float) -> list[Held]:
-        """By boundary; entries that have expired have probability 0."""
-        return [
-            Held(boundary, float(at_s - used_s <= self._lasts_s.get(ttl, inf)))
-            for boundary, (used_s, ttl) in self._used.get(session, {}).items()
-        ]
-
-    def sent(self, session: int, at_s: float, marks: Mapping[int, str | None]) -> None:
-        """Marks write or refresh; what is alive keeps its lifetime."""
-        known = self._used.setdefault(session, {})
-        alive = {one.boundary for one in self.held(session, at_s) if one.alive}
-        for boundary, ttl in marks.items():
-            kept = known[boundary][1] if boundary in alive else ttl or self._default
-            known[boundary] = at_s, kept
-
-
 @dataclass(frozen=True, slots=True)
 class Placer:
     """Ours: what a layout is and how often it is shared."""
@@ -70,19 +47,16 @@ class Placer:
     gaps_s: Mapping[Stability, Sequence[float]]
     rule: Rule
     price: Price
-    endings: bool
-    """Whether the provider marks endings by itself."""
 
-    def place(self, turn: Turn, memory: Memory) -> Placement:
-        """Marks for one request."""
+    def place(self, turn: Turn, shape: Shape, memory: Memory) -> Placement:
+        """Marks for one request, by what the session's memory tells; it takes them as sent."""
         laid = self.laids[turn]
-        return place(
-            laid,
-            rule=self.rule,
-            price=self.price,
-            forecast=FromGaps(laid, self.gaps_s),
-            held=memory.held(turn.session, turn.at_s),
-        )
+        forecast = FromGaps(laid, self.gaps_s)
+        prefixes = [b"", *(one.chain.to_bytes(8, "little") for one in shape.positions)]
+        held = memory.held(prefixes, forecast=forecast, now_s=turn.at_s)
+        placement = place(laid, rule=self.rule, price=self.price, forecast=forecast, held=held)
+        memory.sent(prefixes, written_by(laid, placement, self.rule), now_s=turn.at_s)
+        return placement
 
 
 def play(
@@ -94,17 +68,13 @@ def play(
     placer: Placer | None,
 ) -> Bill:
     """All requests in order. With a placer its marks stand in place of those of the shapes."""
-    cache, memory, bill = PromptCache(rule), Memory(rule), Bill()
+    cache, memories, bill = PromptCache(rule), defaultdict[int, Memory](Memory), Bill()
     for turn in turns:
         shape = shapes[turn]
         if placer is not None:
-            placement = placer.place(turn, memory)
+            placement = placer.place(turn, shape, memories[turn.session])
             bill.expected_usd += placement.expected_usd or 0.0
             shape = with_marks(shape, placement)
-            marks = {one.boundary: one.ttl for one in placement.marks}
-            if placer.endings and placement.implicit:
-                marks[_ending(shape)] = None
-            memory.sent(turn.session, turn.at_s, marks)
         outcome = cache.look(shape, now_s=turn.at_s, scope="")
         cache.keep(shape, outcome, now_s=turn.at_s, readable_s=None, scope="")
         usage = Usage(
@@ -133,8 +103,3 @@ def with_marks(shape: Shape, placement: Placement) -> Shape:
         automatic=None,
         implicit=placement.implicit,
     )
-
-
-def _ending(shape: Shape) -> int:
-    """Where a request of this log ends that the provider marks: behind a user or a result."""
-    return len(shape.positions)

@@ -134,7 +134,7 @@ def _rows(book: Book, folder: Path, peers: Path, times: int) -> Iterator[dict[st
                 assert price is not None, model
                 key = package, provider, pace.name, model
                 laids = {one: bodies.laids[one.session, one.messages] for one in turns}
-                placer = Placer(laids, told, rule, price, endings=provider == "openai")
+                placer = Placer(laids, told, rule, price)
                 bills: dict[str, Any] = {}
                 for reading, played in _readings(rule).items():
                     known = (*key, reading)

@@ -5,6 +5,7 @@ What an application that builds prompts imports is here; the rest is in the modu
 
 from stemcache.prompt.conversation.conversation import Conversation
 from stemcache.prompt.conversation.rewritten import RewrittenError
+from stemcache.prompt.marks.memory import Memory
 from stemcache.prompt.message import Message
 from stemcache.prompt.part import Document, Image, Text, ToolCall, ToolResult
 from stemcache.prompt.request import Layout, Plan
@@ -18,6 +19,7 @@ __all__ = [
     "Document",
     "Image",
     "Layout",
+    "Memory",
     "Message",
     "Plan",
     "RewrittenError",

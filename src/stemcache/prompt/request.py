@@ -8,14 +8,24 @@ Anthropic().messages.create(**body)
 
 provider, model ──► rule, price (the book) ──► lay ──► place ──► render
                                 └── plan(…) ──────────────┘  to look at what was decided, and why
+
+memory = Memory()                     what this conversation has written: one a conversation
+body = layout.request("anthropic", model, conversation, memory=memory, now_s=time.time())
+memory.reported(usage)                of use where the answer says that nothing was read
+branch, its_memory = conversation.fork(), memory.fork()
+path.write_bytes(memory.saved())      Memory.resumed(path.read_bytes()) where it is taken up again
 ```
+A cache is looked for only so far behind a mark, and some only at marks. So a conversation whose
+turns add more than that (20 blocks with Anthropic) finds what it has written only where this
+request marks it again: keep a memory.
+
 A provider that is known by name only, or a model that no rule speaks of, gets a request without
 marks. Requests to servers of your own (`vllm`, `sglang`) are made in the same way; prompts for a
 chat template come from `render_template.render(layout.lay(order, history))`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -24,8 +34,10 @@ from stemcache.prompt.conversation.conversation import Conversation
 from stemcache.prompt.layout import Layout as BareLayout
 from stemcache.prompt.marks.forecast import Forecast
 from stemcache.prompt.marks.forecasts import Poisson
+from stemcache.prompt.marks.memory import Memory, written_by
 from stemcache.prompt.marks.place import place
 from stemcache.prompt.marks.placement import Held, Placement
+from stemcache.prompt.marks.prefixes import prefixes_of
 from stemcache.prompt.message import Message
 from stemcache.prompt.piece import Laid
 from stemcache.prompt.render import chat as render_chat
@@ -69,10 +81,15 @@ class Plan:
     laid: Laid
     placement: Placement
     """Its `why` says what was not marked, and why not."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What else the body says, beside the prompt."""
 
     def body(self, options: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """What the official client takes as keywords. Raises UsageError, as the renderer does."""
-        given = {} if options is None else options
+        """What the official client takes as keywords. Raises UsageError, as the renderer does.
+
+        `options` are taken in place of the plan's own.
+        """
+        given = self.options if options is None else options
         laid, placement, model = self.laid, self.placement, self.model
         match self.api:
             case Api.MESSAGES:
@@ -95,6 +112,19 @@ class Plan:
             case Api.COMPLETIONS:
                 raise AssertionError("plan() makes none for completions")
 
+    def sent(self, memory: Memory, *, now_s: float | None = None) -> None:
+        """Tell a conversation's memory that this is sent now, as `request` does by itself."""
+        if self.rule is None:
+            return
+        memory.sent(
+            prefixes_of(
+                self.laid, rule=self.rule, model=self.model, api=self.api, options=self.options
+            ),
+            written_by(self.laid, self.placement, self.rule),
+            refreshed=self.rule.refreshed_by_reads,
+            now_s=now_s,
+        )
+
 
 class Layout(BareLayout):
     """Segments and tools in their order, and requests made of them. Immutable."""
@@ -108,6 +138,8 @@ class Layout(BareLayout):
         *,
         options: Mapping[str, Any] | None = None,
         forecast: Callable[[Laid], Forecast] | None = None,
+        memory: Memory | None = None,
+        now_s: float | None = None,
         held: Sequence[Held] = (),
         most: int | None = None,
         api: Api | None = None,
@@ -115,16 +147,20 @@ class Layout(BareLayout):
         placement: Placement | None = None,
         book: Book | None = None,
     ) -> dict[str, Any]:
-        """The body of a request, ready for the provider's client: `plan(…).body(options)`.
+        """The body of a request, ready for the provider's client: `plan(…).body()`.
 
-        Linear in the prompt but for placing; changes nothing, opens no socket.
+        Linear in the prompt but for placing; opens no socket. Changes nothing but `memory`, which
+        takes it that the request is sent, at `now_s`.
         """
         plan = self.plan(
             provider,
             model,
             conversation,
             turn,
+            options=options,
             forecast=forecast,
+            memory=memory,
+            now_s=now_s,
             held=held,
             most=most,
             api=api,
@@ -132,7 +168,10 @@ class Layout(BareLayout):
             placement=placement,
             book=book,
         )
-        return plan.body(options)
+        body = plan.body()
+        if memory is not None:
+            plan.sent(memory, now_s=now_s)
+        return body
 
     def plan(
         self,
@@ -141,7 +180,10 @@ class Layout(BareLayout):
         conversation: Conversation | Sequence[Message] = (),
         turn: Sequence[Segment] = (),
         *,
+        options: Mapping[str, Any] | None = None,
         forecast: Callable[[Laid], Forecast] | None = None,
+        memory: Memory | None = None,
+        now_s: float | None = None,
         held: Sequence[Held] = (),
         most: int | None = None,
         api: Api | None = None,
@@ -149,15 +191,21 @@ class Layout(BareLayout):
         placement: Placement | None = None,
         book: Book | None = None,
     ) -> Plan:
-        """What `request` would send. Raises UsageError for a provider that is not known.
+        """What `request` would send; changes nothing.
 
         `forecast` makes a forecast of what was laid; without one a request a minute is expected of
         everybody and of each conversation, nine in ten of which go on.
-        `held` and `most` are those of `place`. `api` is needed where a provider has several and
-        the usual one is not meant. `explicit`: the caller's marks, or objects, where the provider
-        keeps prefixes by itself too. `placement` is used in place of the best one: a cached object
-        ends where it was made to end. `book` is the shipped one unless given.
+        `memory` tells what this conversation's earlier requests have written, and `now_s` how long
+        ago, in seconds of any clock that does not go back; without a time the forecast tells.
+        `held` says it by boundaries of this layout instead. `most` is that of `place`.
+        `api` is needed where a provider has several and the usual one is not meant. `explicit`: the
+        caller's marks, or objects, where the provider keeps prefixes by itself too. `placement` is
+        used in place of the best one: a cached object ends where it was made to end. `book` is the
+        shipped one unless given. Raises UsageError for a provider that is not known, `held` beside
+        a memory, and a time without one.
         """
+        _check_memory(memory, now_s, held)
+        given = {} if options is None else options
         found = resolve(
             _shipped() if book is None else book,
             provider=provider,
@@ -177,18 +225,16 @@ class Layout(BareLayout):
             api=written_for,
             apart=rule is not None and rule.kind == "breakpoints",
         )
-        if placement is None:
-            placement = (
-                _unknown(provider, model)
-                if rule is None
-                else place(
-                    laid,
-                    rule=rule,
-                    price=found.price,
-                    forecast=_a_request_a_minute(laid) if forecast is None else forecast(laid),
-                    held=held,
-                    most=most,
-                )
+        if placement is None and rule is None:
+            placement = _unknown(provider, model)
+        elif placement is None:
+            assert rule is not None, "without one nothing is placed"
+            expected = _a_request_a_minute(laid) if forecast is None else forecast(laid)
+            if memory is not None:
+                names = prefixes_of(laid, rule=rule, model=model, api=written_for, options=given)
+                held = memory.held(names, forecast=expected, now_s=now_s)
+            placement = place(
+                laid, rule=rule, price=found.price, forecast=expected, held=held, most=most
             )
         return Plan(
             api=written_for,
@@ -197,6 +243,7 @@ class Layout(BareLayout):
             price=found.price,
             laid=laid,
             placement=placement,
+            options=given,
         )
 
 
@@ -209,6 +256,16 @@ def _shipped() -> Book:
 def _a_request_a_minute(laid: Laid) -> Poisson:
     """So what is shared lives, and what one conversation writes is read by most of its requests."""
     return Poisson(laid, {Stability.STATIC: 1 / 60}, goes_on=0.9)
+
+
+def _check_memory(memory: Memory | None, now_s: float | None, held: Sequence[Held]) -> None:
+    if memory is not None and held:
+        raise UsageError("held and memory are both given; give a memory, or what you know yourself")
+    if memory is None and now_s is not None:
+        raise UsageError(
+            f"now_s is {now_s} and no memory is given; give the memory of the conversation, "
+            "or leave the time out"
+        )
 
 
 def _api(api: Api | None, provider: str, model: str, rule: Rule | None) -> Api:

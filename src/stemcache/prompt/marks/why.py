@@ -17,7 +17,7 @@ from stemcache.prompt.piece import Laid
 from stemcache.prompt.stability import Stability
 from stemcache.provider.rule import Rule
 
-__all__ = ["reasons"]
+__all__ = ["ends_of_stabilities", "reasons"]
 
 
 def reasons(
@@ -34,7 +34,7 @@ def reasons(
     counted = sum(1 for mark in marks if mark.boundary not in ground.own)
     score = expected(ground, terms, marks).score
     start = 0
-    for end in _ends(laid):
+    for end in ends_of_stabilities(laid):
         if marked.isdisjoint(range(start + 1, end + 1)):
             why = _why(ground, terms, marks, end=end, rule=rule, score=score)
             if why == _EARNS and most is not None and counted >= most:
@@ -48,7 +48,7 @@ def reasons(
 _EARNS = "earns"
 
 
-def _ends(laid: Laid) -> Iterator[int]:
+def ends_of_stabilities(laid: Laid) -> Iterator[int]:
     """Boundaries behind which another stability begins, turn pieces left out."""
     for at, piece in enumerate(laid.pieces, 1):
         if piece.stability is Stability.TURN:
