@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from stemcache.errors import UsageError
 from stemcache.prompt.answer.parts import parts_of, turns_of
+from stemcache.prompt.conversation.conversation import Conversation
 from stemcache.prompt.conversation.part_json import message_bytes
 from stemcache.prompt.message import Message
 from stemcache.prompt.part import (
@@ -28,7 +29,7 @@ from stemcache.prompt.part import (
     ToolResult,
 )
 from stemcache.wire.api import Api
-from tests.prompt.conversations import APIS, Order, answer
+from tests.prompt.conversations import APIS, LISTS, Order, answer, body, step
 
 
 def messages(*blocks: dict[str, Any]) -> tuple[Part, ...]:
@@ -785,6 +786,27 @@ def test_random_wrong_values_end_in_an_error_or_in_parts() -> None:
         at[place[-1]] = rng.choice(odd)
         with suppress(UsageError):
             message_bytes(Message("assistant", parts_of(given, api)))
+
+
+def test_random_wrong_values_in_a_list_of_messages_end_in_an_error_or_in_a_body() -> None:
+    """The same for what a framework hands back, up to the body that is made of it."""
+    rng = Random(29)
+    odd: list[Any] = [None, 5, "x", [], {}, [5], {"a": 5}, True, b"x", [[]], {"type": 5}]
+    for number in range(2000):
+        api = APIS[number % len(APIS)]
+        random, kept = Random(number), Conversation()
+        while len(kept) < 4 or kept.messages[-1].speaker != "user":
+            step(random, kept, api)
+        given: Any = body(kept, api)[LISTS[api]]
+        place = rng.choice(_places(given))
+        at = given
+        for name in place[:-1]:
+            at = at[name]
+        at[place[-1]] = rng.choice(odd)
+        read = Conversation()
+        with suppress(UsageError):
+            read.extend_from(api, given)
+            body(read, api)
 
 
 def _places(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

@@ -342,6 +342,23 @@ def test_calls_of_a_chat_without_numbers_are_told_apart_by_their_ids() -> None:
     )
 
 
+def test_members_of_a_call_may_be_named_anything() -> None:
+    """Also as if they were members of another member."""
+    call = {"id": "a", "id.x": 1, "function.y": 2, "function": {"name": "f", "arguments": "{}"}}
+    events = [
+        {"choices": [{"delta": {"tool_calls": [{"index": 0, **call}]}}]},
+        {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]},
+    ]
+    (found,) = parts_of(events, Api.CHAT)
+    assert isinstance(found, ToolCall)
+    assert (found.id, found.name, found.arguments) == ("a", "f", "{}")
+    odd = {"id": "a", "function": "f", "function.name": "g"}
+    events[0] = {"choices": [{"delta": {"tool_calls": [{"index": 0, **odd}]}}]}
+    (found,) = parts_of(events, Api.CHAT)
+    assert isinstance(found, ToolCall)
+    assert found.name == "g"
+
+
 def test_custom_calls_and_lists_of_thoughts_are_put_together() -> None:
     """Members that come whole stay; texts are joined."""
     details = [{"type": "reasoning.text", "text": one} for one in "ab"]

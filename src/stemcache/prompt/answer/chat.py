@@ -171,7 +171,7 @@ def _part(block: dict[str, Any], where: str) -> Part:
         case "image_url":
             match block:
                 case {"type": _, "image_url": {"url": str(url), **rest}, **others} if (
-                    not others and rest.get("detail") in {None, "auto"} and len(rest) <= 1
+                    not others and rest.get("detail") in (None, "auto") and len(rest) <= 1
                 ):
                     media_type, base64 = data_url(url)
                     if base64 is not None:

@@ -71,7 +71,7 @@ def turns(messages: list[Any]) -> list[Turn]:
         role = content.get("role", "user")
         if role == "model":
             made.append(Turn("assistant", tuple(filter(worth_keeping, parts)), where))
-        elif role in {"user", "function", None}:
+        elif role in ("user", "function", None):
             made.append(Turn("user", parts, where))
         else:
             raise unreadable(

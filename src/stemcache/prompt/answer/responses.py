@@ -66,7 +66,7 @@ def turns(messages: list[Any]) -> list[Turn]:
     for i, given in enumerate(messages):
         where = f"input[{i}]"
         item = mapped(jsonable(given, where), where)
-        if item.get("role") in {"system", "developer"} and not made:
+        if item.get("role") in ("system", "developer") and not made:
             continue
         speaker, parts = _item(item, where)
         if speaker == "assistant":
@@ -168,10 +168,10 @@ def _content(block: dict[str, Any], where: str) -> Part:
     match block:
         case {"type": "input_text" | "output_text" | "text", "text": str(text)}:
             return Text(text)
-        case {"type": "input_image", "image_url": str(url), **rest} if rest.get("detail") in {
+        case {"type": "input_image", "image_url": str(url), **rest} if rest.get("detail") in (
             None,
             "auto",
-        } and rest.keys() <= {"detail"}:
+        ) and rest.keys() <= {"detail"}:
             media_type, base64 = data_url(url)
             if base64 is not None:
                 return Image(media_type=media_type, base64=base64)

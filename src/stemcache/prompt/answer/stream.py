@@ -27,6 +27,8 @@ __all__ = ["answer_of"]
 
 _WHERE = "the streamed answer"
 _PLAIN = frozenset({"text", "thought"})
+_INSIDE = frozenset({"custom", "function"})
+"""Members of a call that are objects, collected as `function.name`."""
 
 
 def answer_of(events: Sequence[object], api: Api) -> dict[str, Any]:
@@ -157,7 +159,7 @@ def _add_message(
 
 def _add_call(pieces: Pieces, call: dict[str, Any]) -> None:
     for name, value in call.items():
-        if name in {"function", "custom"} and isinstance(value, dict):
+        if name in _INSIDE and isinstance(value, dict):
             for inner, text in value.items():
                 if isinstance(text, str) and inner in {"arguments", "input"}:
                     pieces.add(f"{name}.{inner}", text)
@@ -171,8 +173,9 @@ def _chat_call(pieces: Pieces) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for name, value in pieces.made().items():
         outer, dot, inner = name.partition(".")
-        if dot:
-            made.setdefault(outer, {})[inner] = value
+        if dot and outer in _INSIDE:
+            inside = made.get(outer)
+            made[outer] = {**(inside if isinstance(inside, dict) else {}), inner: value}
         else:
             made[name] = value
     return made

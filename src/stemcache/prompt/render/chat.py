@@ -56,7 +56,7 @@ Marker = Literal["prompt_cache_breakpoint", "cache_control"]
 OpenRouter take in chat bodies."""
 
 _TAKEN = ("messages", "model", "tools")
-_CALL_TYPES = frozenset({"custom", "function"})
+_CALL_TYPES = ("custom", "function")
 
 
 def render(

@@ -129,7 +129,7 @@ def _joined(items: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _is_same_answer(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    if one.get("role") != "assistant" or "id" not in one or one["type"] != "message":
+    if one.get("role") != "assistant" or "id" not in one or one.get("type") != "message":
         return False
     return {**one, "content": None} == {**other, "content": None}
 
@@ -141,7 +141,8 @@ def _part(block: Block, marks: Marks) -> dict[str, Any] | None:
         return _content(part, where(piece), marks.take(block.place))
     if isinstance(part, Native):
         value = object_of(part.json, piece)
-        return value if value.get("type") in _PARTS else None
+        kind = value.get("type")
+        return value if isinstance(kind, str) and kind in _PARTS else None
     return None
 
 
