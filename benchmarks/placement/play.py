@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 from benchmarks.placement.airline import Turn
 from stemcache.prompt.marks.forecasts import Arrival, FromGaps, gaps_of
-from stemcache.prompt.marks.memory import Memory, written_by
+from stemcache.prompt.marks.memory import Memory
 from stemcache.prompt.marks.place import place
 from stemcache.prompt.marks.placement import Placement
+from stemcache.prompt.marks.written import written_by
 from stemcache.prompt.piece import Laid
 from stemcache.prompt.stability import Stability
 from stemcache.provider.cache.simulate import PromptCache

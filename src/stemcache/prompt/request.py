@@ -34,10 +34,11 @@ from stemcache.prompt.conversation.conversation import Conversation
 from stemcache.prompt.layout import Layout as BareLayout
 from stemcache.prompt.marks.forecast import Forecast
 from stemcache.prompt.marks.forecasts import Poisson
-from stemcache.prompt.marks.memory import Memory, written_by
+from stemcache.prompt.marks.memory import Memory
 from stemcache.prompt.marks.place import place
 from stemcache.prompt.marks.placement import Held, Placement
 from stemcache.prompt.marks.prefixes import prefixes_of
+from stemcache.prompt.marks.written import written_by
 from stemcache.prompt.message import Message
 from stemcache.prompt.piece import Laid
 from stemcache.prompt.render import chat as render_chat

@@ -27,15 +27,11 @@ from typing import NamedTuple
 import msgspec
 
 from stemcache.errors import UsageError
-from stemcache.prompt.marks.breakpoints import endings
 from stemcache.prompt.marks.forecast import Forecast
-from stemcache.prompt.marks.placement import Held, Placement
-from stemcache.prompt.marks.why import ends_of_stabilities
-from stemcache.prompt.piece import Laid
-from stemcache.provider.rule import Rule
+from stemcache.prompt.marks.placement import Held
 from stemcache.provider.usage import Usage
 
-__all__ = ["MOST_ENTRIES", "Memory", "written_by"]
+__all__ = ["MOST_ENTRIES", "Memory"]
 
 MOST_ENTRIES = 64
 """Of more, those are forgotten that were not used for longest."""
@@ -89,7 +85,7 @@ class Memory:
         refreshed: bool = True,
         now_s: float | None = None,
     ) -> None:
-        """Take it that a request goes out now and writes these boundaries, for so many seconds.
+        """Take it that a request goes out now and writes these boundaries (`written`), for seconds.
 
         What is still there is read instead, keeps its lifetime, and begins it anew if `refreshed`.
         `now_s` is when the request begins, in seconds of a clock that does not go back.
@@ -136,29 +132,6 @@ class Memory:
         made = cls()
         made._entries, made._asked = _read(saved)
         return made
-
-
-def written_by(laid: Laid, placement: Placement, rule: Rule) -> dict[int, float]:
-    """Boundaries that a request has kept when it is answered, with their lifetimes in seconds.
-
-    At its marks, and where the provider marks by itself; where prefixes are kept without marks,
-    behind each stability, since nobody can tell where the next prompt will part from this one.
-    """
-    lasts_s = {one.name: one.low_s for one in rule.ttls}
-    default_s = rule.ttls[0].low_s if rule.ttls else inf
-    boundaries: dict[int, str | None] = {}
-    match rule.kind:
-        case "breakpoints" if placement.implicit:
-            boundaries = dict.fromkeys(endings(laid)[-1:])
-        case "units" | "persisted-units":
-            boundaries = dict.fromkeys(ends_of_stabilities(laid))
-        case _:
-            pass
-    boundaries.update((mark.boundary, mark.ttl) for mark in placement.marks)
-    return {
-        boundary: default_s if ttl is None else lasts_s.get(ttl, default_s)
-        for boundary, ttl in boundaries.items()
-    }
 
 
 def _alive(entry: _Entry, boundary: int, forecast: Forecast, now_s: float | None) -> float:
