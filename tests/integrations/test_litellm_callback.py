@@ -139,6 +139,32 @@ def test_sync_calls_are_seen_and_can_be_marked(ours: StemcacheCallback, models: 
     assert [len(marks_of(body)) for body in models.bodies] == [0, 2]
 
 
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("anthropic/claude-opus-5", {"cache_control": {"type": "ephemeral"}}),
+        ("openai/gpt-5.6", {"prompt_cache_options": {"mode": "explicit"}}),
+        ("openai/gpt-5.6", {"prompt_cache_options": {"mode": "implicit", "ttl": "12h"}}),
+    ],
+)
+def test_what_a_call_says_of_the_cache_stays(
+    ours: StemcacheCallback, model: str, said: dict[str, Any]
+) -> None:
+    """Beside its messages too: who asks for automatic marks, or for none, sees to them."""
+    given = {"model": model, "messages": chat(1)["messages"], **said}
+    assert ours.placed(**given) == given
+
+
+def test_a_lifetime_alone_leaves_marks_to_us(ours: StemcacheCallback) -> None:
+    """And is kept."""
+    options = {"ttl": "12h"}
+    made = ours.placed(
+        model="openai/gpt-5.6", messages=chat(1)["messages"], prompt_cache_options=options
+    )
+    assert marks_of(made) == ["/messages/0/content/0"]
+    assert made["prompt_cache_options"]["ttl"] == "12h"
+
+
 def test_a_refusal_is_a_failed_call(ours: StemcacheCallback, models: FakeModels) -> None:
     """LiteLLM raises what it always does."""
     with pytest.raises(litellm.BadRequestError):

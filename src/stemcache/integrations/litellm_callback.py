@@ -14,13 +14,15 @@ made for the provider, written as JSON anew, and usage as LiteLLM reports it. Wr
 
 Marks go in where a deployment has been chosen, which LiteLLM does for asynchronous calls, its
 router and its proxy; for the others: `litellm.completion(**ours.placed(model=..., ...))`.
-Requests with marks, or with `cache_control_injection_points`, are left alone.
+Requests with marks, with `cache_control_injection_points`, with a `cache_control` of their own or
+with a mode in `prompt_cache_options` are left alone.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
+from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -42,6 +44,8 @@ __all__ = ["StemcacheCallback"]
 
 _CHATS = frozenset({"acompletion", "completion"})
 _OWN_POINTS = "cache_control_injection_points"
+_TAKEN = ("model", "messages", "tools", "cache_control", "prompt_cache_options")
+"""Of a call: what marks stand in, and what says that its maker sees to them."""
 _REMEMBERED = 4_096
 
 
@@ -62,7 +66,7 @@ class StemcacheCallback(CustomLogger):  # type: ignore[misc]  # litellm is not t
         self.live = Live(output=output, keep=keep, options=options, tell=tell)
         self._marks = marks
         self._lock = Lock()
-        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._seen: OrderedDict[bytes, None] = OrderedDict()
 
     def summary(self, *, wait_s: float = 2.0) -> Summary:
         """What the calls that have ended came to."""
@@ -76,7 +80,7 @@ class StemcacheCallback(CustomLogger):  # type: ignore[misc]  # litellm is not t
         """The keywords of a chat call with marks, where there were none."""
         if call.get(_OWN_POINTS):
             return call
-        body = {name: call[name] for name in ("model", "messages", "tools") if call.get(name)}
+        body = {name: call[name] for name in _TAKEN if call.get(name)}
         found = marked(body, Api.CHAT, provider=_provider(call), model=_model(call))
         return {**call, **found.body} if found.placement is not None else call
 
@@ -136,7 +140,9 @@ class StemcacheCallback(CustomLogger):  # type: ignore[misc]  # litellm is not t
 
     def _is_repeat(self, kwargs: Mapping[str, Any]) -> bool:
         """Of some calls LiteLLM tells its sync and its async callbacks."""
-        name = f"{kwargs.get('litellm_call_id')} {'exception' in kwargs and kwargs['exception']!r}"
+        text = f"{kwargs.get('litellm_call_id')} {'exception' in kwargs and kwargs['exception']!r}"
+        # An error may quote the prompt, which is not to be kept.
+        name = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         with self._lock:
             if name in self._seen:
                 return True
