@@ -5,7 +5,7 @@ Minutes: each server takes about one to start, and each of 318 requests a second
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.timeout(3600)]
 
 _BLOCKS = 96
 
-_THINK_S = 0.2
+_THINK_S = 0.5
 """A thread of vLLM's own sends a step's events, and on a busy machine after the answer has gone."""
 
 _WORDS = (
@@ -143,6 +143,22 @@ def replica(gateway: RunningGateway, name: str) -> Any:
     return next(one for one in gateway.fleet()["replicas"] if one["name"] == name)
 
 
+def wait_until(true: Callable[[], bool], most_s: float = 30) -> None:
+    """Look again every tenth of a second."""
+    deadline_s = time.monotonic() + most_s
+    while not true():
+        assert time.monotonic() < deadline_s, "in time"
+        time.sleep(0.1)
+
+
+def blocks(gateway: RunningGateway) -> dict[str, int]:
+    """How many blocks each is known to hold by its events."""
+    return {
+        one["name"]: sum(seat["mirror"]["event_blocks"] for seat in one["seats"])
+        for one in gateway.fleet()["replicas"]
+    }
+
+
 def test_what_is_predicted_is_what_vllm_reports(gateway: RunningGateway) -> None:
     """Over 200 turns of conversations that press both caches, each prediction is exact."""
     random = Random(5)
@@ -168,6 +184,7 @@ def test_a_server_restarted_in_place_is_learned_anew(
     assert {row.replica for row in away} == {"b"}
     engines["a"].start()
     engines["a"].wait()
+    wait_until(lambda: replica(gateway, "a")["state"] == "up")
     after = talk_on(gateway, talks, 40, random)
     print(summary(before), summary(away), summary(after), sep="\n")  # noqa: T201
     rows = [*before, *away, *after]
@@ -185,6 +202,7 @@ def test_a_gateway_that_comes_late_takes_over_what_is_held(
     late = RunningGateway(engines, smollm2_dir, tmp_path / "late.log")
     late.start()
     try:
+        wait_until(lambda: blocks(late) == blocks(gateway))
         rows = talk_on(late, talks, 12, random)
     finally:
         late.stop()
