@@ -57,6 +57,48 @@ def test_without_a_price_factors_stand_and_answers_are_not_counted() -> None:
     assert found.answer(100) == 0
 
 
+@pytest.mark.parametrize("marked", [False, True])
+def test_rates_are_the_lists_for_every_model(*, marked: bool) -> None:
+    """Of every lifetime that has a price, and of no other: a millionth of a million tokens'."""
+    seen = 0
+    for price in BOOK.prices.values():
+        found = BOOK.rule_for(price.provider, price.model, marked=marked)
+        if found is None:
+            continue
+        for ttl in (None, *(one.name for one in found.ttls)):
+            seen += 1
+            write = price.paid_rate(written=True, ttl=ttl, rule=found)
+            if write is None:
+                with pytest.raises(UsageError, match="no price is known for writes of"):
+                    rates(found, price, ttl=ttl)
+                continue
+            paid = rates(found, price, ttl=ttl)
+            read = price.read_rate(rule=found)
+            assert read is not None
+            assert (1e6 * paid.plain, 1e6 * paid.read, 1e6 * paid.write) == pytest.approx(
+                (price.input_usd_per_mtok, read, write)
+            )
+            output = price.output_usd_per_mtok
+            assert paid.output == (None if output is None else pytest.approx(output / 1e6))
+    assert seen > 200
+
+
+@pytest.mark.parametrize("name", sorted(BOOK.rules))
+def test_without_prices_rates_are_the_rules_factors(name: str) -> None:
+    """For every lifetime that has one."""
+    found = BOOK.rule(name)
+    ttls: list[str | None] = [None, *(one.name for one in found.ttls)]
+    for ttl in ttls:
+        factors = found.write_factor
+        factor = next(iter(factors.values())) if ttl is None else factors.get(ttl, factors.get(""))
+        if factor is None:
+            with pytest.raises(UsageError, match="no price is known for writes of"):
+                rates(found, None, ttl=ttl)
+        else:
+            paid = rates(found, None, ttl=ttl)
+            assert (paid.plain, paid.read, paid.write) == (1.0, found.read_factor, factor)
+
+
 def test_a_prefix_below_the_minimum_is_plain() -> None:
     """Warm or cold; above it all of it is kept."""
     found = rates(OPUS, OPUS_PRICE)

@@ -1,4 +1,4 @@
-"""What one token costs under a rule and a price: what plans of pings and of compaction weigh.
+"""What one token costs written for one lifetime: what plans of pings and of compaction weigh.
 
 ```
 price known     plain 5.0   read 0.5   write 6.25   output 25.0    USD per million tokens
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from stemcache.errors import UsageError
+from stemcache.prompt.marks.terms import terms_of
 from stemcache.provider.cache.cut import counted
 from stemcache.provider.price import Price
 from stemcache.provider.rule import Rule
@@ -19,7 +20,6 @@ from stemcache.provider.rule import Rule
 __all__ = ["Rates", "Unit", "rates"]
 
 Unit = Literal["usd", "input tokens"]
-_MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,33 +62,16 @@ def rates(
         raise UsageError(
             f"rule {rule.name} has no lifetime {ttl!r}; take one of: {', '.join(names) or 'none'}"
         )
-    at = None if price is None else price.at(prompt_tokens=prompt_tokens)
-    if at is None:
-        factors = rule.write_factor
-        factor = next(iter(factors.values()), 1.0) if ttl is None else factors.get(ttl)
-        if factor is None:
-            factor = factors.get("")
-        if factor is None:
-            raise UsageError(_no_price(rule, ttl))
-        return Rates(
-            unit="input tokens",
-            plain=1.0,
-            read=rule.read_factor,
-            write=factor,
-            output=None,
-            rule=rule,
-        )
-    write = at.paid_rate(written=True, ttl=ttl, rule=rule)
-    read = at.read_rate(rule=rule)
-    if write is None or read is None:
+    terms = terms_of(rule, price, prompt_tokens=prompt_tokens)
+    lifetime = None if terms is None else terms.lifetime(None if ttl in names[:1] else ttl)
+    if terms is None or lifetime is None:
         raise UsageError(_no_price(rule, ttl))
-    output = at.output_usd_per_mtok
     return Rates(
-        unit="usd",
-        plain=at.input_usd_per_mtok / _MILLION,
-        read=read / _MILLION,
-        write=write / _MILLION,
-        output=None if output is None else output / _MILLION,
+        unit="usd" if terms.in_usd else "input tokens",
+        plain=terms.input,
+        read=terms.read,
+        write=lifetime.write,
+        output=terms.output,
         rule=rule,
     )
 

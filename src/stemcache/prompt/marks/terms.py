@@ -1,9 +1,11 @@
-"""What a token costs a placement, and which lifetimes a mark may ask for.
+"""What a token costs under a rule and a price, and which lifetimes a write may ask for.
 
 ```
-rule + price ──► input 5.0   read 0.5   lifetimes  1h: 10.0   5m: 6.25      a token, in USD · 10⁻⁶
-rule alone   ──► input 1     read 0.1              1h: 2      5m: 1.25      in tokens of input
+rule + price ──► input 5.0   read 0.5   output 25.0   1h: 10.0   5m: 6.25      USD · 10⁻⁶ a token
+rule alone   ──► input 1     read 0.1   output —      1h: 2      5m: 1.25      input tokens
 ```
+The one place where prices become those of a token: placements weigh all lifetimes, and
+`keepalive.rates` is the view of one.
 """
 
 from dataclasses import dataclass, replace
@@ -31,7 +33,7 @@ class Lifetime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """Prices of one token of the prompt."""
+    """Prices of one token."""
 
     input: float
     read: float
@@ -39,6 +41,8 @@ class Terms:
     """The longest first. Never empty."""
     in_usd: bool
     """False: no price is known, and figures are multiples of an input token."""
+    output: float | None = None
+    """Of an answer's token; None where it is not known."""
     why: tuple[str, ...] = ()
     """What had to be left out or taken instead."""
 
@@ -47,6 +51,10 @@ class Terms:
         """Number of the default lifetime, or of the shortest where that has no price."""
         names = [one.name for one in self.lifetimes]
         return names.index(None) if None in names else len(names) - 1
+
+    def lifetime(self, name: str | None) -> Lifetime | None:
+        """The one that a mark asks for so; None where no price of it is known."""
+        return next((one for one in self.lifetimes if one.name == name), None)
 
 
 def terms_of(rule: Rule, price: Price | None, *, prompt_tokens: int) -> Terms | None:
@@ -83,9 +91,11 @@ def _terms(rule: Rule, price: Price, tokens: int) -> Terms | None:
             lifetimes.append(Lifetime(name, ttl.low_s, write / tokens))
     if not lifetimes:
         return None
+    output = price.output_usd_per_mtok
     return Terms(
         input=price.input_usd_per_mtok / tokens,
         read=read / tokens,
+        output=None if output is None else output / tokens,
         lifetimes=tuple(sorted(lifetimes, key=lambda one: -one.lasts_s)),
         in_usd=True,
         why=tuple(why),
