@@ -84,8 +84,12 @@ def worded(error: BaseException) -> str:
 
 
 def unknown_choice(kind: str, value: str, source: str, choices: Iterable[str]) -> str:
-    """Word the message for a value outside a closed set, with the nearest choice if one is near."""
-    names = sorted(choices)
-    near = get_close_matches(value, names, n=1)
+    """Word the message for a value outside a closed set, with the nearest choice if one is near.
+
+    Members of a `StrEnum` are shown as users write them: by their values.
+    """
+    given = str(value)
+    names = sorted(map(str, choices))
+    near = get_close_matches(given, names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ";"
-    return f"unknown {kind} {value!r} from {source}{hint} ({', '.join(names)})"
+    return f"unknown {kind} {given!r} from {source}{hint} ({', '.join(names)})"

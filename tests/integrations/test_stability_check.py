@@ -27,6 +27,7 @@ from stemcache.integrations.stability_check import (
     check_prefix_stable,
 )
 from stemcache.integrations.stability_compare import Difference
+from stemcache.integrations.stability_world import Perturbation
 from tests.integrations import stability_faulty
 from tests.integrations.stability_clean import CLEAN
 from tests.integrations.stability_faulty import FAULTS, Fault
@@ -309,6 +310,7 @@ def test_arguments_may_be_given_by_name_and_in_part() -> None:
         ({"runs": 0}, "runs=0; a prompt is built under at least 1 variant"),
         ({"allow": {"clok"}}, "unknown perturbation 'clok' from allow; did you mean 'clock'"),
         ({"allow": "clock"}, "allow is the text 'clock'; give a set of names"),
+        ({"allow": Perturbation.CLOCK}, "allow is the text 'clock'; give a set of names"),
         ({"allow": {"again"}}, "unknown perturbation 'again' from allow"),
         ({"api": "mesages"}, "unknown api 'mesages' from api; did you mean 'messages'"),
     ],

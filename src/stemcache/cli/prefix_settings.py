@@ -146,7 +146,7 @@ def _api(name: str | None, where: str) -> Api | None:
     if name is None:
         return None
     if name not in tuple(Api):
-        raise UsageError(unknown_choice("api", visible(name), where, [str(one) for one in Api]))
+        raise UsageError(unknown_choice("api", visible(name), where, Api))
     return Api(name)
 
 

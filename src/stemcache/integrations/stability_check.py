@@ -140,7 +140,7 @@ def check_prefix_stable(
 def _api(name: Api | str | None) -> Api | None:
     if name is None or name in set(Api):
         return None if name is None else Api(name)
-    raise UsageError(unknown_choice("api", name, "api", map(str, Api)))
+    raise UsageError(unknown_choice("api", name, "api", Api))
 
 
 @dataclass(slots=True, kw_only=True)

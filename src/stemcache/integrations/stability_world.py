@@ -100,7 +100,8 @@ class Allowed:
 def allowed(names: Iterable[str]) -> Allowed:
     """Names of perturbations, and `$NAME` for environment variables. Raises UsageError."""
     if isinstance(names, str):
-        raise UsageError(f"allow is the text {names!r}; give a set of names: allow={{{names!r}}}")
+        name = str(names)  # a member of Perturbation too
+        raise UsageError(f"allow is the text {name!r}; give a set of names: allow={{{name!r}}}")
     variables: set[str] = set()
     perturbations: set[Perturbation] = set()
     for name in names:
@@ -110,7 +111,7 @@ def allowed(names: Iterable[str]) -> Allowed:
             perturbations.add(Perturbation(name))
         else:
             raise UsageError(
-                f"{unknown_choice('perturbation', name, 'allow', map(str, IN_A_PROCESS))}; "
+                f"{unknown_choice('perturbation', name, 'allow', IN_A_PROCESS)}; "
                 "'$NAME' allows an environment variable"
             )
     return Allowed(frozenset(perturbations), frozenset(variables))
