@@ -33,7 +33,7 @@ from stemcache.errors import UsageError
 from stemcache.prompt.conversation.conversation import Conversation
 from stemcache.prompt.layout import Layout as BareLayout
 from stemcache.prompt.marks.forecast import Forecast
-from stemcache.prompt.marks.forecasts import Poisson
+from stemcache.prompt.marks.forecasts import a_request_a_minute
 from stemcache.prompt.marks.memory import Memory
 from stemcache.prompt.marks.place import place
 from stemcache.prompt.marks.placement import Held, Placement
@@ -47,7 +47,6 @@ from stemcache.prompt.render import generate as render_generate
 from stemcache.prompt.render import messages as render_messages
 from stemcache.prompt.render import responses as render_responses
 from stemcache.prompt.segment import Segment
-from stemcache.prompt.stability import Stability
 from stemcache.provider.book import Book, load_book
 from stemcache.provider.price import Price
 from stemcache.provider.resolve import resolve
@@ -230,7 +229,7 @@ class Layout(BareLayout):
             placement = _unknown(provider, model)
         elif placement is None:
             assert rule is not None, "without one nothing is placed"
-            expected = _a_request_a_minute(laid) if forecast is None else forecast(laid)
+            expected = (forecast or a_request_a_minute)(laid)
             if memory is not None:
                 names = prefixes_of(laid, rule=rule, model=model, api=written_for, options=given)
                 held = memory.held(names, forecast=expected, now_s=now_s)
@@ -252,11 +251,6 @@ class Layout(BareLayout):
 def _shipped() -> Book:
     """The book as shipped: read once, never changed."""
     return load_book()
-
-
-def _a_request_a_minute(laid: Laid) -> Poisson:
-    """So what is shared lives, and what one conversation writes is read by most of its requests."""
-    return Poisson(laid, {Stability.STATIC: 1 / 60}, goes_on=0.9)
 
 
 def _check_memory(memory: Memory | None, now_s: float | None, held: Sequence[Held]) -> None:

@@ -7,7 +7,14 @@ import pytest
 
 from stemcache.errors import UsageError
 from stemcache.prompt.marks.forecast import Forecast
-from stemcache.prompt.marks.forecasts import AlwaysAlive, Arrival, FromGaps, Poisson, gaps_of
+from stemcache.prompt.marks.forecasts import (
+    AlwaysAlive,
+    Arrival,
+    FromGaps,
+    Poisson,
+    a_request_a_minute,
+    gaps_of,
+)
 from stemcache.prompt.stability import Stability
 from tests.prompt.placing import laid_of, piece
 
@@ -83,6 +90,14 @@ def test_rates_that_cannot_be_are_refused(rates: dict[Stability, float]) -> None
         Poisson(LAID, rates)
     with pytest.raises(UsageError, match="goes_on is 2; give a part between 0 and 1"):
         Poisson(LAID, {STATIC: 1.0}, goes_on=2)
+
+
+def test_the_default_is_a_request_a_minute() -> None:
+    """By everybody, and by the conversations that go on, which are nine in ten."""
+    forecast = a_request_a_minute(LAID)
+    for boundary, part in ((1, 1.0), (2, 1.0), (3, 0.9), (4, 0.9), (5, 0.0)):
+        assert forecast.alive(boundary, 300.0) == pytest.approx(part * (1 - exp(-5)))
+    _is_a_forecast(forecast)
 
 
 def test_gaps_of_a_log_are_counted() -> None:

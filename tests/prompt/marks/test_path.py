@@ -9,7 +9,7 @@ import pytest
 
 from stemcache.prompt.marks.cost import Set, expected
 from stemcache.prompt.marks.forecasts import Poisson
-from stemcache.prompt.marks.ground import Ground, ground_of, windows
+from stemcache.prompt.marks.ground import Found, Ground, ground_of, windows
 from stemcache.prompt.marks.path import _shortest, best_marks, candidates
 from stemcache.prompt.marks.placement import Held
 from stemcache.prompt.marks.terms import Lifetime, Terms, terms_of
@@ -140,6 +140,37 @@ def test_of_equal_lifetimes_the_shorter() -> None:
     assert best_marks(ground, TERMS, 4) == (Set(1, 0), Set(2, 0))
     ground = replace(ground, alive=((1.0, 1.0, 1.0), (1.0, 1.0, 1.0)))
     assert best_marks(ground, TERMS, 4) == (Set(2, 1),)
+
+
+@pytest.mark.parametrize(
+    ("writes", "chosen"),
+    [((2.0, 1.25), 1), ((1.25, 2.0), 0), ((1.25, 1.25), 1)],
+)
+@pytest.mark.parametrize("entries", [(), (Found(1, 1.0, 2),)])
+def test_of_equal_scores_the_cheaper_write(
+    writes: tuple[float, float], chosen: int, entries: tuple[Found, ...]
+) -> None:
+    """Longer or shorter; where both cost the same, the shorter. Longer ones still stand first."""
+    lifetimes = (Lifetime("1h", 3600, writes[0]), Lifetime(None, 300, writes[1]))
+    terms = replace(TERMS, lifetimes=lifetimes)
+    ground = Ground(
+        tokens=(0, 100, 200),
+        allowed=(False, True, True),
+        alive=((1.0, 1.0, 1.0), (1.0, 1.0, 1.0)),
+        known=bool(entries),
+        found=entries,
+    )
+    assert {mark.lifetime for mark in best_marks(ground, terms, 4)} == {chosen}
+
+
+def test_a_cheaper_write_stands_behind_no_shorter_lifetime() -> None:
+    """The hour costs less here: where the first mark needs no hour, both take it all the same."""
+    lifetimes = (Lifetime("1h", 3600, 1.25), Lifetime(None, 300, 2.0))
+    ground = Ground(
+        tokens=(0, 100, 200), allowed=(False, True, True), alive=((1.0, 1.0, 0.9), (1.0, 1.0, 0.5))
+    )
+    marks = best_marks(ground, replace(TERMS, lifetimes=lifetimes), 4)
+    assert marks == (Set(1, 0), Set(2, 0))
 
 
 @pytest.mark.parametrize("entry", range(2, 9))

@@ -281,6 +281,21 @@ def test_chances_and_boundaries_that_cannot_be_are_refused() -> None:
             place(CHAT, rule=ANTHROPIC, price=SONNET, forecast=forecast, held=[held])
 
 
+@pytest.mark.parametrize("held", [(), (Held(4, 1.0),), (Held(3, 0.4),)])
+@pytest.mark.parametrize("name", sorted(BOOK.rules))
+def test_where_nothing_expires_nobody_pays_for_a_longer_lifetime(
+    name: str, held: tuple[Held, ...]
+) -> None:
+    """All lifetimes are worth the same, so the cheapest write is taken: that of the default."""
+    rule = BOOK.rule(name)
+    for laid in (CHAT, laid_of(*CHAT.pieces[:-1]), laid_of(*CHAT.pieces[:-1], piece(5_000, TURN))):
+        marks = place(laid, rule=rule, price=None, forecast=AlwaysAlive(laid), held=held).marks
+        assert {mark.ttl for mark in marks} <= {None}
+        assert (
+            marks or rule.kind not in {"markers", "objects"} or rule.minimum_tokens.likely > 9_000
+        )
+
+
 def test_nothing_laid_is_nothing_placed() -> None:
     """An empty prompt costs nothing under every kind of rule."""
     laid = laid_of()

@@ -20,7 +20,7 @@ from stemcache.errors import UsageError
 from stemcache.prompt.piece import Laid
 from stemcache.prompt.stability import Stability
 
-__all__ = ["AlwaysAlive", "Arrival", "FromGaps", "Poisson", "gaps_of"]
+__all__ = ["AlwaysAlive", "Arrival", "FromGaps", "Poisson", "a_request_a_minute", "gaps_of"]
 
 _SHARED = (Stability.STATIC, Stability.REFERENCE, Stability.SESSION)
 
@@ -73,6 +73,14 @@ class Poisson:
         rate = self._per_s[level]
         chance = 1.0 if ttl_s == inf and rate else -expm1(-rate * ttl_s) if rate else 0.0
         return chance * (self._goes_on if level is Stability.SESSION else 1.0)
+
+
+def a_request_a_minute(laid: Laid) -> Poisson:
+    """What is expected where nobody says: by everybody, and by each conversation that goes on.
+
+    Nine in ten do. So what is shared lives, and what a conversation writes it mostly reads.
+    """
+    return Poisson(laid, {Stability.STATIC: 1 / 60}, goes_on=0.9)
 
 
 class FromGaps:

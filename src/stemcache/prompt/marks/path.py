@@ -85,8 +85,8 @@ def candidates(ground: Ground) -> tuple[int, ...]:
 def best_marks(ground: Ground, terms: Terms, most: int | None) -> tuple[Set, ...]:
     """The marks of the least score, of at most so many beside the provider's own.
 
-    Of equal scores the fewest marks, the shortest lifetimes, and marks at entries rather than
-    behind them. Rising order.
+    Of equal scores the fewest marks, the lifetimes whose writes are cheapest, of those the
+    shortest, and marks at entries rather than behind them. Rising order.
     """
     places = candidates(ground)
     limit = len(places) if most is None else most
@@ -185,15 +185,16 @@ def _marks(path: _Path) -> tuple[Set, ...]:
 def _settled(
     ground: Ground, terms: Terms, marks: tuple[Set, ...], tolerance: float
 ) -> tuple[Set, ...]:
-    """Of what costs the same: the shorter lifetime, and marks at an entry instead of behind it.
+    """Of what costs the same: the cheaper write, and marks at an entry instead of behind it.
 
-    A mark at the entry reads it whatever a look-back counts as one position.
+    A forecast may say that nothing is ever written; what it did not foresee is, at that price. A
+    mark at the entry reads it whatever a look-back counts as one position.
     """
     most = expected(ground, terms, marks).score + tolerance
     settled = list(marks)
     shortest = len(terms.lifetimes) - 1
     for number in range(len(marks) - 1, -1, -1):
-        for instead in _instead(ground, marks, number, shortest):
+        for instead in _instead(ground, terms, marks, number, shortest):
             moved = [*settled]
             moved[number] = instead
             if expected(ground, terms, moved).score <= most:
@@ -203,13 +204,15 @@ def _settled(
     return tuple(settled)
 
 
-def _instead(ground: Ground, marks: tuple[Set, ...], number: int, shortest: int) -> Iterator[Set]:
-    """What may stand instead of a mark, the best first."""
+def _instead(
+    ground: Ground, terms: Terms, marks: tuple[Set, ...], number: int, shortest: int
+) -> Iterator[Set]:
+    """What may stand instead of a mark, the best first: no longer than the mark before it."""
     mark = marks[number]
     if mark.boundary in ground.own:
         yield mark
         return
-    before = marks[number - 1].boundary if number else 0
+    before, longest = marks[number - 1] if number else Set(0, 0)
     entries = [
         one.boundary
         for one in ground.found
@@ -218,6 +221,7 @@ def _instead(ground: Ground, marks: tuple[Set, ...], number: int, shortest: int)
     boundaries = [mark.boundary]
     if entries:
         boundaries.insert(0, entries[-1])
-    for lifetime in range(shortest, mark.lifetime - 1, -1):
+    lifetimes = range(longest, shortest + 1)
+    for lifetime in sorted(lifetimes, key=lambda one: (terms.lifetimes[one].write, -one)):
         for boundary in boundaries:
             yield Set(boundary, lifetime)

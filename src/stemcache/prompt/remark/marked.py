@@ -15,13 +15,12 @@ from functools import cache
 from typing import Any
 
 from stemcache.prompt.marks.forecast import Forecast
-from stemcache.prompt.marks.forecasts import Poisson
+from stemcache.prompt.marks.forecasts import a_request_a_minute
 from stemcache.prompt.marks.place import place
 from stemcache.prompt.marks.placement import Placement
 from stemcache.prompt.piece import Laid
 from stemcache.prompt.remark.lay import laid_of
 from stemcache.prompt.remark.write import written
-from stemcache.prompt.stability import Stability
 from stemcache.provider.book import Book, load_book
 from stemcache.provider.resolve import Resolved, resolve
 from stemcache.trace.spans.bad_body import BadBodyError
@@ -33,7 +32,6 @@ __all__ = ["Remarked", "marked"]
 
 _MARKED = frozenset({"breakpoints", "markers"})
 _NAMES = frozenset({"cache_control", "cachePoint", "prompt_cache_breakpoint"})
-_PER_S = {Stability.STATIC: 1 / 60}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +61,8 @@ def marked(
     """The body with marks where they earn most. Linear but for placing; the body is not changed.
 
     `provider` or `host`, and `model`, say whose rule holds; without them the body tells.
-    `placement` is used in
-    place of the best one; its boundaries count the blocks of the body in the provider's order.
+    `placement` is used in place of the best one; its boundaries count the blocks of the body in the
+    provider's order.
     Without `forecast` a request a minute is expected of everybody. A body that cannot be read is
     given back, with the reason: what an API refuses is for the API to say.
     """
@@ -107,7 +105,7 @@ def _placed(
         laid,
         rule=found.rule,
         price=found.price,
-        forecast=Poisson(laid, _PER_S) if forecast is None else forecast(laid),
+        forecast=(forecast or a_request_a_minute)(laid),
         most=most,
     )
 
