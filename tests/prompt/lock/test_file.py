@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from stemcache.errors import UsageError
+from stemcache.prompt.lock import file
 from stemcache.prompt.lock.file import check_name, check_version, lock_text, read_lock
 from stemcache.prompt.lock.lines import line_of
 from stemcache.prompt.lock.portions import Pinned
@@ -40,6 +41,18 @@ def test_what_is_written_is_read_again() -> None:
             for name in (f"p{number}", "a.b", "z_", "0")
         }
         assert read(lock_text(made.values())) == made
+
+
+def test_lines_are_looked_for_only_where_something_is_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each time costs the whole file, and a sound one has thousands of names and versions."""
+
+    def looked_for(_: str, __: object) -> int:
+        raise AssertionError("nothing is wrong")
+
+    monkeypatch.setattr(file, "line_of", looked_for)
+    assert read(TEXT) == {"support": SUPPORT, "triage": TRIAGE}
 
 
 def test_equal_prefixes_give_equal_bytes_in_any_order() -> None:

@@ -19,7 +19,7 @@ one, the digests do not add up and reading says so. Every error names file and l
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 from stemcache.errors import UsageError, unknown_choice
@@ -160,7 +160,7 @@ class _Reader:
         at = ("prefix", name)
         if not isinstance(table, dict):
             self._fail(at, f"prefix {name[:80]!r} is {_kind(table)}", "make it a table")
-        check_name(name, f"{self._file}:{self._line(at)}")
+        self._check(check_name, name, at)
         self._only(at, table, ("digest", "portions", "tokens", "version"))
         listed = table.get("portions")
         if not isinstance(listed, list) or not listed:
@@ -213,7 +213,7 @@ class _Reader:
             return None
         if not isinstance(version, str):
             self._fail(at, f"version is {_kind(version)}", 'put it in quotes: version = "7"')
-        check_version(version, f"{self._file}:{self._line(at)}")
+        self._check(check_version, version, at)
         return version
 
     def _matching(
@@ -241,6 +241,14 @@ class _Reader:
             if key not in keys:
                 place = f"{self._file}:{self._line((*at, key))}"
                 raise UsageError(unknown_choice("key", key[:80], place, keys))
+
+    def _check(
+        self, check: Callable[[str, str], None], value: str, at: tuple[str | int, ...]
+    ) -> None:
+        try:
+            check(value, self._file)
+        except UsageError:
+            check(value, f"{self._file}:{self._line(at)}")
 
     def _line(self, at: tuple[str | int, ...]) -> int:
         return line_of(self._text, at)
