@@ -156,6 +156,18 @@ def test_other_servers_take_marks_as_anthropic_writes_them() -> None:
     }
 
 
+def test_where_marks_are_cache_control_a_first_mark_changes_nothing_before_it() -> None:
+    """A prompt below the minimum has none; the next one, which is longer, may."""
+    history = (user("q"), assistant("a", call()), user(result("a", Text("1"))))
+    sent = [
+        render(laid(*told, system=[RULES]), marked, model="m", options={}, marker="cache_control")
+        for told, marked in ((history, UNMARKED), ((*history, user("go on")), marks(6)))
+    ]
+    first, second = (one["messages"] for one in sent)
+    assert second[: len(first)] == first
+    assert second[-1]["content"][0]["cache_control"] == {"type": "ephemeral"}
+
+
 def test_the_apis_own_breakpoint_is_left_on_where_the_placement_leaves_it() -> None:
     """Then no option says anything of it."""
     assert "prompt_cache_options" not in body(laid(user("q")), marks(1))

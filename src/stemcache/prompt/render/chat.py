@@ -7,10 +7,11 @@ messages   system                the texts of the system section, in one message
            assistant             content, then tool_calls
            tool                  one for each result
 ```
-A lone text is a string, which every server takes. Where the request has marks, all content is a
-list of parts, so that a mark that moves on changes nothing that it leaves behind. Messages of one
-speaker stay apart: from gpt-5.6 on a message that grew is another one. Marks stand on content
-parts; tools and calls can have none. That a result failed is not told: there is no member for it.
+A lone text is a string, which every server takes. Where the request has marks, or its server's are
+`cache_control`, all content is a list of parts, so that a mark that moves on, or comes in late,
+changes nothing that it leaves behind. Messages of one speaker stay apart: from gpt-5.6 on a message
+that grew is another one. Marks stand on content parts; tools and calls can have none. That a result
+failed is not told: there is no member for it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -81,7 +82,7 @@ def render(
     tools = tools_of(laid)
     sent = [place for place, _ in (*tools, *system)]
     marks = Marks(laid, placement, [*sent, *(b.place for turn in turns for b in turn.blocks)])
-    writer = _Writer(marks, marker, listed=marked)
+    writer = _Writer(marks, marker, listed=marked or marker == "cache_control")
     body: dict[str, Any] = {"model": model, **given}
     if tools:
         body["tools"] = [tool_definition(tool) for _, tool in tools]
