@@ -395,6 +395,21 @@ def test_marks_within_are_those_of_clients_that_are_watched(
         watch(client, marks=True)
 
 
+@pytest.mark.parametrize(
+    "path", ["/responses/input_tokens", "/responses/compact", "/threads/runs", "/conversations"]
+)
+def test_what_asks_for_no_answer_is_sent_as_it_is(
+    client: OpenAI, models: FakeModels, path: str
+) -> None:
+    """It leaves nothing in a cache, and these know no options of one."""
+    watch(client)
+    said = chat(1, model="gpt-5.6")["messages"]
+    name = "messages" if path == "/threads/runs" else "input"
+    with marks_placed():
+        client.post(path, body={"model": "gpt-5.6", name: said}, cast_to=object)
+    assert models.bodies == [{"model": "gpt-5.6", name: said}]
+
+
 def test_what_cannot_be_marked_is_sent_as_it_is(client: OpenAI, models: FakeModels) -> None:
     """Odd bodies: the server says what it thinks of them, and we nothing."""
     watch(client)

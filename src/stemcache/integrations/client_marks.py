@@ -7,8 +7,8 @@ httpx.Request(POST …/v1/messages, {"system": "You are …", …})
 httpx.Request(POST …/v1/messages, {"system": [{…, "cache_control": …}], …})
 ```
 A request that is marked by its maker is left alone, and so is one that is signed, compressed,
-streamed or larger than 8 MiB, and whatever cannot be read. Placing takes milliseconds for a prompt
-of 100,000 tokens, where the request is sent.
+streamed or larger than 8 MiB, one that asks for no answer, and whatever cannot be read. Placing
+takes milliseconds for a prompt of 100,000 tokens, where the request is sent.
 """
 
 import logging
@@ -20,7 +20,7 @@ from typing import Any, Final
 import msgspec
 
 from stemcache.prompt.remark.marked import marked
-from stemcache.wire.api import api_of
+from stemcache.wire.api import api_of, api_of_path
 
 __all__ = ["are_placed", "marks_placed", "with_marks"]
 
@@ -51,8 +51,10 @@ def with_marks(request: Any, whole: type[Any]) -> Any:
         body = _body(request, whole)
         if body is None:
             return request
-        api = api_of(body, request.url.path)
-        if api is None:
+        path = request.url.path
+        api = api_of(body, path)
+        # What counts a prompt, compacts it or keeps it asks for no answer, and may know no marks.
+        if api is None or api is not api_of_path(path):
             return request
         found = marked(body, api, host=request.url.host)
         if found.placement is None or found.body == body:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["Api", "api_of"]
+__all__ = ["Api", "api_of", "api_of_path"]
 
 
 class Api(StrEnum):
@@ -50,7 +50,7 @@ def api_of(body: Mapping[str, Any], path: str | None = None) -> Api | None:
     `system` beside the messages, `max_tokens` together with a list of blocks, or a model of the
     family named claude decides, and else it is Chat.
     """
-    by_path = _by_path(path)
+    by_path = api_of_path(path)
     messages = body.get("messages")
     if isinstance(body.get("contents"), list):
         return Api.GENERATE
@@ -65,7 +65,8 @@ def api_of(body: Mapping[str, Any], path: str | None = None) -> Api | None:
     return None
 
 
-def _by_path(path: str | None) -> Api | None:
+def api_of_path(path: str | None) -> Api | None:
+    """The API whose requests for an answer are sent to such a path; None where nothing tells."""
     if path is None:
         return None
     bare = path.partition("?")[0].rstrip("/")
