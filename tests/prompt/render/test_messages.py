@@ -114,6 +114,13 @@ def test_results_of_several_parts_are_a_list_without_blanks() -> None:
     assert "content" not in third
 
 
+def test_one_text_that_blanks_leave_is_a_string_as_one_alone_is() -> None:
+    """Read back, it is one text, and has to make the same bytes."""
+    for parts in ((Text("found"),), (Text("found"), Text("\r")), (Text(" "), Text("found"))):
+        prompt = laid(user("q"), assistant(call("a")), user(result("a", *parts)))
+        assert body(prompt)["messages"][2]["content"][0]["content"] == "found"
+
+
 @pytest.mark.parametrize("blank", ["", " ", "\n\n", "\u3000"])
 def test_blank_texts_are_dropped(blank: str) -> None:
     """The API answers 400 to them; models write them before calls all the same."""

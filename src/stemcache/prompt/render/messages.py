@@ -114,17 +114,15 @@ def _block(block: Block) -> dict[str, Any]:
 
 
 def _result(result: ToolResult, at: str) -> dict[str, Any]:
-    """One text is a string, also a blank one; blanks among other content are dropped."""
+    """Blanks among other content are dropped. One text that is left is a string, also a blank."""
     made: dict[str, Any] = {"type": "tool_result", "tool_use_id": result.call_id}
     inside = inside_of(result)
+    if len(inside) > 1:
+        inside = tuple(one for one in inside if not isinstance(one, Text) or one.text.strip())
     if len(inside) == 1 and isinstance(inside[0], Text):
         made["content"] = inside[0].text
-    else:
-        content = [
-            _content(part, at) for part in inside if not isinstance(part, Text) or part.text.strip()
-        ]
-        if content:
-            made["content"] = content
+    elif inside:
+        made["content"] = [_content(part, at) for part in inside]
     if result.failed:
         made["is_error"] = True
     return made
