@@ -28,6 +28,7 @@ from dataclasses import replace
 from stemcache.errors import UsageError
 from stemcache.prompt.canonical import canonical_schema
 from stemcache.prompt.count import count_bytes, part_tokens, tool_tokens
+from stemcache.prompt.given import check_callable, listed
 from stemcache.prompt.marks.markable import is_markable
 from stemcache.prompt.message import Message, Speaker
 from stemcache.prompt.part import Document, Image, Part, Text, ToolCall, ToolResult
@@ -41,6 +42,12 @@ from stemcache.wire.api import Api
 from stemcache.wire.section import Section
 
 __all__ = ["Layout", "VolatileError"]
+
+_SEGMENTS = "give a list of segments, as static(...), reference(...), session(...) and turn(...)"
+_HISTORY = (
+    "give a Conversation or a list of Message; Conversation.extend_from takes the list of an API"
+)
+_TURN = "give a list of turn(...) segments"
 
 
 class Layout:
@@ -60,8 +67,10 @@ class Layout:
         *,
         count: Callable[[str], int] | None = None,
     ) -> None:
-        given = tuple(segments)
+        given: tuple[Segment, ...] = listed(segments, Segment, "segments", _SEGMENTS)
         _check_segments(given)
+        if count is not None:
+            check_callable(count, "count", "give a function from a text to its tokens")
         self._count = count_bytes if count is None else count
         self.tools: tuple[Tool, ...] = _ordered_tools(tools)
         """By stability and then by name, their schemas canonical."""
@@ -98,7 +107,8 @@ class Layout:
                 f"an order of sections is {', '.join(order) or 'empty'}; "
                 f"it needs each of {', '.join(Section)} once"
             )
-        behind = self._behind(turn)
+        messages: tuple[Message, ...] = listed(history, Message, "the history", _HISTORY)
+        behind = self._behind(listed(turn, Segment, "turn", _TURN))
         first_media = next(
             (at for at, one in enumerate(self.segments) if _has_media(one)), len(self.segments)
         )
@@ -106,7 +116,7 @@ class Layout:
         sections = {
             Section.TOOLS: self._tool_pieces(api),
             Section.SYSTEM: self._system_pieces(system, api),
-            Section.MESSAGES: self._message_pieces(opening, history, behind, api, apart=apart),
+            Section.MESSAGES: self._message_pieces(opening, messages, behind, api, apart=apart),
         }
         return Laid(tuple(piece for section in order for piece in sections[section]))
 
@@ -271,7 +281,9 @@ def _check_segments(segments: Sequence[Segment]) -> None:
 def _ordered_tools(tools: Iterable[Tool]) -> tuple[Tool, ...]:
     names: set[str] = set()
     ordered: list[Tool] = []
-    for tool in tools:
+    for tool in listed(
+        tools, Tool, "tools", "give a list of Tool(name=…, description=…, schema=…)"
+    ):
         if tool.name in names:
             raise UsageError(f"two tools are called {tool.name!r}; give each a name of its own")
         names.add(tool.name)

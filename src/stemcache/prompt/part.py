@@ -20,6 +20,7 @@ to that API and is left out for others:
 
 from dataclasses import dataclass
 
+from stemcache.prompt.given import check_type, listed
 from stemcache.wire.api import Api
 
 __all__ = ["Document", "Image", "Native", "Part", "Text", "Thinking", "ToolCall", "ToolResult"]
@@ -33,6 +34,10 @@ class Text:
     beside: "Native | None" = None
     """What its API wrote beside it, as a JSON object of members."""
 
+    def __post_init__(self) -> None:
+        check_type(self.text, str, "the text of Text", "give a str, made of other values by str()")
+        _check_beside(self.beside, "Text")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
@@ -42,6 +47,9 @@ class Image:
     """`image/png`."""
     base64: str | None = None
     url: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_media(self.media_type, self.base64, self.url, "Image")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +61,10 @@ class Document:
     name: str = ""
     base64: str | None = None
     url: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_text(self.name, "name", "Document")
+        _check_media(self.media_type, self.base64, self.url, "Document")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +78,17 @@ class ToolCall:
     beside: "Native | None" = None
     """What its API wrote beside it, as a JSON object of members."""
 
+    def __post_init__(self) -> None:
+        _check_text(self.id, "id", "ToolCall")
+        _check_text(self.name, "name", "ToolCall")
+        check_type(
+            self.arguments,
+            str,
+            "the arguments of ToolCall",
+            "give their JSON text, as the model wrote it",
+        )
+        _check_beside(self.beside, "ToolCall")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
@@ -76,6 +99,19 @@ class ToolResult:
     name: str = ""
     """Of the tool, for APIs that match results by it."""
     failed: bool = False
+    """Whether the tool failed. OpenAI's APIs have no word for it: there the text has to say so."""
+
+    def __post_init__(self) -> None:
+        _check_text(self.call_id, "call_id", "ToolResult")
+        _check_text(self.name, "name", "ToolResult")
+        check_type(self.failed, bool, "failed of ToolResult", "give True or False")
+        parts = listed(
+            self.parts,
+            Text | Image | Document,
+            "the parts of ToolResult",
+            "give a tuple of parts, (Text(...),) for a text",
+        )
+        object.__setattr__(self, "parts", parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +122,9 @@ class Thinking:
     json: str
     """The block, as compact JSON in the key order received."""
 
+    def __post_init__(self) -> None:
+        _check_block(self.api, self.json, "Thinking")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Native:
@@ -94,5 +133,29 @@ class Native:
     api: Api
     json: str
 
+    def __post_init__(self) -> None:
+        _check_block(self.api, self.json, "Native")
+
 
 Part = Text | Image | Document | ToolCall | ToolResult | Thinking | Native
+
+
+def _check_text(value: object, field: str, owner: str) -> None:
+    check_type(value, str, f"{field} of {owner}", "give a str")
+
+
+def _check_beside(value: object, owner: str) -> None:
+    check_type(value, Native | None, f"beside of {owner}", "give a Native, or leave it out")
+
+
+def _check_block(api: object, json: object, owner: str) -> None:
+    check_type(api, Api, f"api of {owner}", "give a member of Api")
+    check_type(json, str, f"json of {owner}", "give the block's JSON text")
+
+
+def _check_media(media_type: object, base64: object, url: object, owner: str) -> None:
+    check_type(media_type, str, f"media_type of {owner}", "give one such as 'image/png'")
+    for value, name in ((base64, "base64"), (url, "url")):
+        if value is not None:
+            use = "give a str: base64.b64encode(data).decode() makes one of bytes"
+            check_type(value, str, f"{name} of {owner}", use if name == "base64" else "give a str")

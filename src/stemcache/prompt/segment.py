@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from stemcache.errors import UsageError
+from stemcache.prompt.given import check_type, chosen, listed
 from stemcache.prompt.part import Document, Image, Text
 from stemcache.prompt.stability import Stability
 
-__all__ = ["Content", "Segment", "reference", "session", "static", "turn"]
+__all__ = ["Content", "Segment", "families", "reference", "session", "static", "turn"]
 
 Content = str | Text | Image | Document
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -33,10 +34,21 @@ class Segment:
     the date of a law in a handbook is no clock."""
 
     def __post_init__(self) -> None:
+        use = "use 1 to 64 letters, digits, '_', '.' and '-'"
+        check_type(self.name, str, "the name of a segment", use)
         if not _NAME.fullmatch(self.name):
-            raise UsageError(
-                f"a segment is called {self.name!r}; use 1 to 64 letters, digits, '_', '.' and '-'"
-            )
+            raise UsageError(f"a segment is called {self.name[:80]!r}; {use}")
+        owner = f"segment {self.name!r}"
+        chosen(self.stability, Stability, "stability", owner)
+        parts = listed(
+            self.parts,
+            Text | Image | Document,
+            f"the content of {owner}",
+            "give texts, pictures or files: a str, a Text, an Image or a Document",
+        )
+        object.__setattr__(self, "parts", parts)
+        check_type(self.version, str | None, f"the version of {owner}", "give a str, such as '3'")
+        object.__setattr__(self, "allow", families(self.allow, owner))
 
 
 def static(
@@ -72,5 +84,15 @@ def _made(
 ) -> Segment:
     parts = tuple(Text(one) if isinstance(one, str) else one for one in content)
     return Segment(
-        name=name, stability=stability, parts=parts, version=version, allow=frozenset(allow)
+        name=name,
+        stability=stability,
+        parts=parts,
+        version=version,
+        allow=families(allow, f"segment {str(name)[:80]!r}"),
     )
+
+
+def families(allow: Iterable[str], owner: str) -> frozenset[str]:
+    """A set of families of volatile text. Raises UsageError for one that is a text, or none."""
+    use = "give a set of families: allow={'clock'}"
+    return frozenset(listed(allow, str, f"allow of {owner}", use))

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from stemcache.errors import UsageError
+from stemcache.prompt.given import check_type, chosen
+from stemcache.prompt.segment import families
 from stemcache.prompt.stability import Stability
 
 __all__ = ["Tool"]
@@ -21,3 +24,18 @@ class Tool:
     """STATIC, REFERENCE or SESSION: tools stand before everything else."""
     allow: frozenset[str] = frozenset()
     """Families of volatile text that are meant to be in it, as in `Segment`."""
+
+    def __post_init__(self) -> None:
+        check_type(self.name, str, "the name of a tool", "give a str")
+        owner = f"tool {self.name[:80]!r}"
+        if not self.name:
+            raise UsageError("a tool has no name; give one that says what it does")
+        check_type(self.description, str, f"the description of {owner}", "give a str, '' for none")
+        check_type(
+            self.schema,
+            Mapping,
+            f"the schema of {owner}",
+            "give the JSON Schema of its arguments, a dictionary",
+        )
+        chosen(self.stability, Stability, "stability", owner)
+        object.__setattr__(self, "allow", families(self.allow, owner))

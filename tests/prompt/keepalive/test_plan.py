@@ -170,9 +170,9 @@ def test_free_pings_end_all_the_same() -> None:
     ("changes", "message"),
     [
         ({"margin_s": 300.0}, "a margin of 300 s in a lifetime of 300 s"),
-        ({"margin_s": -1.0}, "a margin of -1 s in a lifetime of 300 s"),
-        ({"idle_s": -5.0}, "the last request started -5 s ago; give no future"),
-        ({"used_s": -2.0}, "the last request started -2 s ago; give no future"),
+        ({"margin_s": -1.0}, "margin_s is -1.0; give a finite number from 0 on"),
+        ({"idle_s": -5.0}, "idle_s is -5.0; give a finite number from 0 on"),
+        ({"used_s": -2.0}, "used_s is -2.0; give a finite number from 0 on"),
     ],
 )
 def test_times_that_make_no_sense_are_refused(changes: dict[str, float], message: str) -> None:

@@ -183,7 +183,7 @@ def test_no_calls_are_no_results() -> None:
 
 def test_no_room_at_all_is_refused() -> None:
     """Nothing would ever be sent."""
-    with pytest.raises(UsageError, match="at most 0 calls in parallel; give 1 or more"):
+    with pytest.raises(UsageError, match="most_parallel is 0; give a whole number from 1 on"):
         sent("a", most=0)
 
 

@@ -73,10 +73,10 @@ def turns_of(messages: object, api: Api) -> list[Turn]:
     return read(list(messages))
 
 
-def _of_api(readers: Mapping[Api, Reader], api: Api) -> Reader:
-    if api not in readers:
+def _of_api(readers: Mapping[Api, Reader], api: object) -> Reader:
+    if not isinstance(api, str) or api not in readers:
         known = ", ".join(sorted(readers))
         raise UsageError(
             f"a conversation of the API {str(api)!r} cannot be kept; use one of {known}"
         )
-    return readers[api]
+    return readers[Api(api)]

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from stemcache.errors import UsageError
 from stemcache.prompt.compaction.turns import Turns
+from stemcache.prompt.given import check_number, check_type
 from stemcache.prompt.keepalive.rates import Rates, Unit
 
 __all__ = ["Compaction", "Payback", "best_high", "payback"]
@@ -39,11 +40,12 @@ class Compaction:
     """Asking for the summary."""
 
     def __post_init__(self) -> None:
-        least = min(self.fixed, self.history, self.kept, self.summary, self.instruction)
-        if least < 0 or self.kept > self.history:
+        for name in ("fixed", "history", "kept", "summary", "instruction"):
+            check_number(getattr(self, name), f"{name} of a Compaction", low=0)
+        if self.kept > self.history:
             raise UsageError(
-                f"a compaction of {self.history} tokens that keeps {self.kept}; give lengths from "
-                "0 on, and keep no more than there is"
+                f"a compaction of {self.history} tokens that keeps {self.kept}; keep no more than "
+                "there is"
             )
 
     @property
@@ -103,15 +105,15 @@ def payback(
     summary's call writes it. `shorter` are the rates of prompts as long as those after it, where
     long ones cost more a token.
     """
+    check_type(step, Compaction, "step", "give a Compaction")
+    check_type(rates, Rates, "rates", "give what rates(rule, price) makes")
+    check_type(shorter, Rates | None, "shorter", "give what rates(rule, price) makes")
+    check_number(cold, "cold", low=0, high=1)
+    check_number(added, "added", low=0)
+    if not isinstance(turns, Turns):
+        check_number(turns, "turns", low=0)
     short = shorter or rates
     expected_turns = turns.remaining(done) if isinstance(turns, Turns) else float(turns)
-    if not 0 <= cold <= 1 or not expected_turns >= 0:
-        raise UsageError(
-            f"{expected_turns!r} turns to come, of which {cold!r} cold; give turns from 0 on and a "
-            "share from 0 to 1"
-        )
-    if added < 0:
-        raise UsageError(f"the next turn adds {added} tokens; give 0 or more")
     long, left = step.before + added, step.after + added
     call = 0.0
     if step.summary:
@@ -160,6 +162,17 @@ def best_high(
     allows. A longer way to the mark reads more each turn, a shorter one compacts more often.
     Costs O((limit - low) / growth), 100,000 steps at most.
     """
+    check_type(rates, Rates, "rates", "give what rates(rule, price) makes")
+    for tokens, name in (
+        (fixed, "fixed"),
+        (low, "low"),
+        (growth, "growth"),
+        (limit, "limit"),
+        (summary, "summary"),
+        (instruction, "instruction"),
+    ):
+        check_number(tokens, name, low=0)
+    check_number(cold, "cold", low=0, high=1)
     if not 0 <= low < limit or growth <= 0 or not 0 <= summary <= low:
         raise UsageError(
             f"marks from {low} up to {limit} tokens with {growth:g} more a turn and a summary of "

@@ -11,6 +11,7 @@ It is the one step at which a conversation's bytes change, so it is taken rarely
 from collections.abc import Sequence
 
 from stemcache.errors import UsageError
+from stemcache.prompt.given import check_type, listed
 from stemcache.prompt.message import Message
 from stemcache.prompt.part import Text, ToolCall, ToolResult
 
@@ -45,6 +46,9 @@ def compact(messages: Sequence[Message], summary: str, *, drop: int) -> tuple[Me
     nothing is kept it is a user's message of its own. An empty summary just drops. Raises
     UsageError where the history cannot be cut there.
     """
+    messages = listed(messages, Message, "messages", "give conversation.messages")
+    check_type(summary, str, "summary", "give its text, '' to drop without one")
+    check_type(drop, int, "drop", "give how many of the first messages go")
     allowed = borders(messages)
     if drop not in allowed:
         near = min(allowed, key=lambda one: (abs(one - drop), one), default=None)

@@ -15,6 +15,7 @@ from typing import Protocol
 from stemcache.errors import UsageError
 from stemcache.prompt.compaction.plan import Compaction, payback
 from stemcache.prompt.compaction.turns import Turns
+from stemcache.prompt.given import check_number
 from stemcache.prompt.keepalive.budget import Ledger
 from stemcache.prompt.keepalive.rates import rates
 from stemcache.provider.price import Price
@@ -68,6 +69,10 @@ class Rolling:
     most_tokens: int
     summary_tokens: int = 0
 
+    def __post_init__(self) -> None:
+        check_number(self.most_tokens, "most_tokens of Rolling", low=0)
+        check_number(self.summary_tokens, "summary_tokens of Rolling", low=0)
+
     def drop(self, standing: Standing, /) -> int:
         """As few as need be."""
         return _to(standing.sizes, self.most_tokens)
@@ -82,6 +87,8 @@ class Watermark:
     summary_tokens: int = 0
 
     def __post_init__(self) -> None:
+        for name in ("high_tokens", "low_tokens", "summary_tokens"):
+            check_number(getattr(self, name), f"{name} of a Watermark", low=0)
         if not 0 <= self.summary_tokens <= self.low_tokens < self.high_tokens:
             raise UsageError(
                 f"watermarks of {self.high_tokens} and {self.low_tokens} tokens with a summary of "

@@ -11,8 +11,10 @@ than now. Beyond the longest that was seen nothing is promised.
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
 
 from stemcache.errors import UsageError
+from stemcache.prompt.given import listed
 from stemcache.prompt.keepalive.gaps import Gaps
 
 __all__ = ["Turns"]
@@ -28,7 +30,12 @@ class Turns:
     @classmethod
     def of(cls, ended: Iterable[int], *, running: Iterable[int] = ()) -> "Turns":
         """From lengths in turns. Raises UsageError for none."""
-        ended, running = list(ended), list(running)
+        use = "give a list of how many turns conversations had"
+        ended = listed(ended, Integral, "ended", use)
+        running = listed(running, Integral, "running", use)
+        for length in (*ended, *running):
+            if length < 0:
+                raise UsageError(f"a conversation has {length} turns; give 0 or more")
         if not ended and not running:
             raise UsageError("no conversation was given to learn from; give at least one")
         return cls(Gaps.of(map(float, ended), open_s=map(float, running)))

@@ -34,11 +34,14 @@ from stemcache.prompt.conversation.chain import Chain
 from stemcache.prompt.conversation.match import news
 from stemcache.prompt.conversation.part_json import message_bytes
 from stemcache.prompt.conversation.rewritten import RewrittenError
+from stemcache.prompt.given import check_each, check_type, listed
 from stemcache.prompt.message import Message
 from stemcache.prompt.part import Document, Image, Native, Part, Text, ToolCall, ToolResult
 from stemcache.wire.api import Api
 
 __all__ = ["Conversation", "Extended", "RewrittenError"]
+
+_MESSAGES = "give a list of Message; extend_from takes the list of an API"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ class Conversation:
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self._end: Chain = chains.EMPTY
         self._messages: tuple[Message, ...] | None = None
-        for message in messages:
+        for message in listed(messages, Message, "messages of a Conversation", _MESSAGES):
             self.append(message)
 
     def __len__(self) -> int:
@@ -117,10 +120,9 @@ class Conversation:
                 f"a {type(message).__name__} is no Message; make one, or use extend_from for "
                 "messages of an API"
             )
-        if message.speaker not in {"user", "assistant"} or not message.parts:
+        if not message.parts:
             raise UsageError(
-                f"a message of speaker {str(message.speaker)[:20]!r} has {len(message.parts)} "
-                "parts; give one of 'user' or 'assistant' at least one part"
+                f"a message of speaker {message.speaker!r} has 0 parts; give one at least"
             )
         self._end = chains.grown(self._end, message)
         self._messages = None
@@ -142,6 +144,12 @@ class Conversation:
         A result without its tool's name gets it from the call. Raises UsageError for a result that
         answers no call, one given twice, and a call without a result.
         """
+        check_each(
+            results,
+            ToolResult,
+            "results",
+            "give each as a ToolResult(call_id=..., parts=...), a list of them with * before it",
+        )
         self.append(Message("user", settled(results, self.pending)))
 
     def answer(self, answer: object, api: Api) -> tuple[Part, ...]:
@@ -220,6 +228,7 @@ class Conversation:
         assert end.count == self._end.count, "the count is not that of the messages"
 
     def _number(self, messages: int) -> int:
+        check_type(messages, int, "a number of messages", f"give an int from 0 to {len(self)}")
         if 0 <= messages <= len(self):
             return messages
         raise UsageError(

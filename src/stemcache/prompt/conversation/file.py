@@ -26,6 +26,7 @@ from stemcache.errors import UsageError
 from stemcache.prompt.conversation import chain as chains
 from stemcache.prompt.conversation.conversation import Conversation
 from stemcache.prompt.conversation.line import HEAD, check_head, digest_of, line_of, read_line
+from stemcache.prompt.given import check_type
 
 __all__ = ["TornLineWarning", "load", "replace", "save"]
 
@@ -42,6 +43,7 @@ def save(conversation: Conversation, path: str | Path, *, sync: bool = False) ->
     A file that is not there, or empty, is made. Raises UsageError where it holds another
     conversation, goes on where this one ends, or cannot be written; then it is left as it was.
     """
+    _check_conversation(conversation)
     target = _target(path)
     with _failures(path), _locked(target) as descriptor:
         if descriptor is not None and os.fstat(descriptor).st_size:
@@ -57,6 +59,7 @@ def replace(conversation: Conversation, path: str | Path) -> None:
     The file is the old one or the new one at every moment. Raises UsageError where it cannot be
     written.
     """
+    _check_conversation(conversation)
     target = _target(path)
     with _failures(path), _locked(target):
         # A name must not come to stand for less than it did before, whatever happens to the power.
@@ -87,6 +90,10 @@ def load(path: str | Path, *, most_bytes: int = 2**31) -> Conversation:
                 break
             end = read_line(end, line, str(path), number)
     return Conversation.of(end)
+
+
+def _check_conversation(given: object) -> None:
+    check_type(given, Conversation, "what is to be saved", "give a Conversation")
 
 
 def _append(conversation: Conversation, descriptor: int, path: str | Path, *, sync: bool) -> int:
@@ -236,6 +243,7 @@ def _narrow(descriptor: int) -> None:
 
 def _target(path: str | Path) -> Path:
     """What is written, links followed: a link stays a link."""
+    check_type(path, str | os.PathLike, "the path of a conversation", "give a str or a Path")
     with _failures(path):
         return Path(os.path.realpath(path))
 

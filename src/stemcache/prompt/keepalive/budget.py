@@ -14,7 +14,7 @@ bounds the total alone, and lets the first session's savings pay for the next on
 import math
 from dataclasses import dataclass, replace
 
-from stemcache.errors import UsageError
+from stemcache.prompt.given import check_number
 
 __all__ = ["Ledger"]
 
@@ -30,8 +30,8 @@ class Ledger:
     gained: float = 0.0
 
     def __post_init__(self) -> None:
-        if not self.share >= 0:
-            raise UsageError(f"a budget of {self.share!r} of what is spent; give 0 or more")
+        if self.share != math.inf:
+            check_number(self.share, "share of a Ledger", low=0)
 
     @property
     def left(self) -> float:

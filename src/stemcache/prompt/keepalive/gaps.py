@@ -17,9 +17,11 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Protocol
 
 from stemcache.errors import UsageError
+from stemcache.prompt.given import check_number, listed
 
 __all__ = ["GapEstimate", "Gaps", "PoissonGaps"]
 
@@ -46,11 +48,14 @@ class Gaps:
     @classmethod
     def of(cls, seen_s: Iterable[float], *, open_s: Iterable[float] = (), over: int = 0) -> "Gaps":
         """From gaps in seconds. Costs O(n log n). Raises UsageError for none, or a negative one."""
-        ended, censored = list(seen_s), list(open_s)
+        use = "give a list of seconds"
+        ended: tuple[float, ...] = listed(seen_s, Real, "seen_s", use)
+        censored: tuple[float, ...] = listed(open_s, Real, "open_s", use)
         for gap_s in (*ended, *censored):
             if not (gap_s >= 0 and math.isfinite(gap_s)):
                 raise UsageError(f"a gap lasts {gap_s!r} s; give finite seconds from 0 on")
-        if over < 0 or not (ended or censored or over):
+        check_number(over, "over", low=0, whole=True)
+        if not (ended or censored or over):
             raise UsageError("no gap was given to learn from; give at least one")
         marks = sorted([(gap_s, 0) for gap_s in ended] + [(gap_s, 1) for gap_s in censored])
         left = len(marks) + over
@@ -87,11 +92,10 @@ class PoissonGaps:
     """The probability that no request comes any more."""
 
     def __post_init__(self) -> None:
-        if not self.mean_gap_s > 0 or not 0 <= self.over <= 1:
-            raise UsageError(
-                f"a mean gap of {self.mean_gap_s!r} s with {self.over!r} for no next request; "
-                "give more than 0 s and a probability from 0 to 1"
-            )
+        check_number(self.mean_gap_s, "mean_gap_s", low=0)
+        check_number(self.over, "over", low=0, high=1)
+        if not self.mean_gap_s > 0:
+            raise UsageError("mean_gap_s is 0; give more than 0 s, the mean time between requests")
 
     def later(self, gap_s: float) -> float:
         """P(gap > `gap_s`)."""

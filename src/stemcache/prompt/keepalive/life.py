@@ -13,6 +13,7 @@ seen entries go tells by `gone_after_s`.
 from dataclasses import dataclass
 
 from stemcache.errors import UsageError
+from stemcache.prompt.given import check_number, check_type
 from stemcache.provider.rule import Rule
 
 __all__ = ["Life", "life"]
@@ -40,6 +41,9 @@ def life(rule: Rule, *, ttl: str | None = None, gone_after_s: float | None = Non
     entries are objects whose end the caller sets. Raises UsageError for a lifetime that the rule
     does not have.
     """
+    check_type(rule, Rule, "rule", "give the provider's Rule, as load_book().rule(...) has it")
+    if gone_after_s is not None:
+        check_number(gone_after_s, "gone_after_s", low=0)
     if ttl is not None and all(one.name != ttl for one in rule.ttls):
         names = ", ".join(one.name for one in rule.ttls)
         raise UsageError(

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from stemcache.errors import UsageError
+from stemcache.prompt.given import check_type, chosen
 from stemcache.wire.api import Api
 
 __all__ = ["Ping", "ping"]
@@ -44,6 +45,8 @@ def ping(body: Mapping[str, Any], api: Api, *, answered: bool = False) -> Ping:
     With `answered` it asks for the shortest answer, for servers that refuse to answer nothing.
     Raises UsageError where the body's own limits make no sense.
     """
+    check_type(body, Mapping, "the body of a ping", "give the body of the last request as sent")
+    api = chosen(api, Api, "api", "ping")
     made = dict(body)
     match api:
         case Api.MESSAGES:

@@ -20,6 +20,7 @@ import math
 from dataclasses import dataclass
 
 from stemcache.errors import UsageError
+from stemcache.prompt.given import check_callable, check_number, check_type
 from stemcache.prompt.keepalive.gaps import GapEstimate
 from stemcache.prompt.keepalive.life import Life
 from stemcache.prompt.keepalive.rates import Rates, Unit
@@ -58,8 +59,14 @@ def stakes(
 ) -> Stakes:
     """`behind_tokens` are those a ping sends behind the prefix, `output_tokens` its answer's.
 
-    A prefix below the provider's minimum has nothing at stake.
+    The latter is `ping(...).most_output_tokens`, 1 only where the API answers as little: a thinking
+    budget is all paid for at the worst. A prefix below the provider's minimum has nothing at stake.
+    Raises UsageError for what is negative or no number.
     """
+    check_type(rates, Rates, "rates", "give what rates(rule, price) makes")
+    check_number(prefix_tokens, "prefix_tokens", low=0)
+    check_number(behind_tokens, "behind_tokens", low=0)
+    check_number(output_tokens, "output_tokens", low=0)
     warm = rates.warm(prefix_tokens)
     ping = warm + behind_tokens * rates.plain + rates.answer(output_tokens)
     return Stakes(ping=ping, cold=max(rates.cold(prefix_tokens) - warm, 0.0), unit=rates.unit)
@@ -81,7 +88,17 @@ def plan(
     read or written, by a ping or by somebody else's request; the same unless said. `margin_s` is
     kept for the ping's way to the provider. `most_pings` is what a budget leaves.
     """
+    check_type(stakes, Stakes, "stakes", "give what stakes(rates, prefix_tokens) makes")
+    check_callable(
+        getattr(gaps, "later", None),
+        "gaps.later",
+        "give an estimate of gaps, as Gaps.of(...) makes one",
+    )
+    check_type(life, Life | None, "life", "give what life(rule) makes")
+    check_number(most_pings, "most_pings", low=0)
     used_s = idle_s if used_s is None else used_s
+    for seconds, name in ((idle_s, "idle_s"), (used_s, "used_s"), (margin_s, "margin_s")):
+        check_number(seconds, name, low=0)
     if life is None:
         return _none(stakes, "the provider states no lifetime that reads renew")
     if not 0 <= margin_s < life.safe_s:
@@ -89,8 +106,6 @@ def plan(
             f"a margin of {margin_s:g} s in a lifetime of {life.safe_s:g} s; "
             "give one from 0 s to less than the lifetime"
         )
-    if idle_s < 0 or used_s < 0:
-        raise UsageError(f"the last request started {min(idle_s, used_s):g} s ago; give no future")
     if stakes.cold <= 0:
         return _none(stakes, "a cold write costs no more than a read")
     if used_s >= life.safe_s:

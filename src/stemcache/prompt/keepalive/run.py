@@ -18,6 +18,7 @@ from typing import Generic, Literal, Self, TypeVar
 
 from stemcache.clock import Clock
 from stemcache.errors import UsageError
+from stemcache.prompt.given import check_callable, check_number, check_type
 from stemcache.prompt.keepalive.budget import Ledger
 from stemcache.prompt.keepalive.gaps import GapEstimate
 from stemcache.prompt.keepalive.life import Life
@@ -82,6 +83,15 @@ class KeepAlive(Generic[P]):
         dry_run: bool = False,
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
+        check_callable(send, "send", "give a coroutine function that sends a ping")
+        check_callable(
+            getattr(gaps, "later", None),
+            "gaps.later",
+            "give an estimate of gaps, as Gaps.of(...) makes one",
+        )
+        check_type(ledger, Ledger, "ledger", "give a Ledger, Ledger() for a share of 1 %")
+        check_number(margin_s, "margin_s", low=0)
+        check_number(most_failures, "most_failures", low=0, whole=True)
         self._send = send
         self._gaps = gaps
         self._clock = clock
@@ -129,6 +139,7 @@ class KeepAlive(Generic[P]):
             raise UsageError(
                 f"keep-alive of {name!r} outside of its context; write `async with KeepAlive(…)`"
             )
+        check_type(stakes, Stakes, "stakes", "give what stakes(rates, prefix_tokens) makes")
         now_s = self._clock.now()
         before = self._kept.get(name)
         if before is not None:

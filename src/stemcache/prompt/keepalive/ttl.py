@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stemcache.errors import UsageError
+from stemcache.prompt.given import check_number, check_type, listed
 from stemcache.prompt.keepalive.gaps import GapEstimate
 from stemcache.prompt.keepalive.life import Life, life
 from stemcache.prompt.keepalive.plan import Plan, plan, stakes
@@ -61,11 +62,15 @@ def options(
     given. `gone_after_s` is when entries of the default lifetime go, as in `life`. Raises
     UsageError for fewer than one turn.
     """
-    if turns < 1 or min(prefix_tokens, written_tokens, first_tokens or 0) < 0:
-        raise UsageError(
-            f"{turns!r} turns with a prefix of {prefix_tokens} tokens and {written_tokens} more a "
-            "turn; give at least one turn, and no negative length"
-        )
+    check_type(rule, Rule, "rule", "give the provider's Rule, as load_book().rule(...) has it")
+    check_type(price, Price | None, "price", "give a Price, or None where none is known")
+    check_number(prefix_tokens, "prefix_tokens", low=0)
+    check_number(written_tokens, "written_tokens", low=0)
+    check_number(turns, "turns", low=1)
+    if first_tokens is not None:
+        check_number(first_tokens, "first_tokens", low=0)
+    if ttls is not None:
+        listed(ttls, str, "ttls", "give a list of names of lifetimes, such as ['5m', '1h']")
     names: Sequence[str | None] = ttls or [one.name for one in rule.ttls] or [None]
     found: list[Option] = []
     for name in names:

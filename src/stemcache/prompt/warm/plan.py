@@ -13,6 +13,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from stemcache.prompt.given import check_type
 from stemcache.prompt.keepalive.rates import Rates, Unit
 from stemcache.provider.cache.cut import counted
 
@@ -62,6 +63,7 @@ def plan_warm(prefixes: Sequence[tuple[K, int]], rates: Rates) -> WarmPlan:
 
     The longest length given for a key counts.
     """
+    check_type(rates, Rates, "rates", "give what rates(rule, price) makes")
     calls: dict[K, list[int]] = {}
     longest: dict[K, int] = {}
     groups: list[Group] = []

@@ -13,7 +13,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
-from stemcache.errors import UsageError
+from stemcache.errors import UsageError, unknown_choice
+from stemcache.prompt.given import check_number, listed
 from stemcache.prompt.warm.plan import Queue
 
 __all__ = ["Begun", "Call", "Sent", "warm"]
@@ -60,8 +61,15 @@ async def warm(
     that is cancelled alone raises CancelledError here when the others are done.
     `most_parallel` bounds how many are under way.
     """
-    if most_parallel is not None and most_parallel < 1:
-        raise UsageError(f"at most {most_parallel} calls in parallel; give 1 or more")
+    calls = listed(calls, Call, "calls", "give a list of Call(prefix, send)")
+    if readable_after not in {"answer-begins", "answer-ends"}:
+        raise UsageError(
+            unknown_choice(
+                "time", str(readable_after), "readable_after", ("answer-begins", "answer-ends")
+            )
+        )
+    if most_parallel is not None:
+        check_number(most_parallel, "most_parallel", low=1, whole=True)
     run = _Run(calls, readable_after == "answer-begins", most_parallel or len(calls) or 1)
     return await run.all()
 
