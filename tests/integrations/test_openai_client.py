@@ -20,7 +20,7 @@ import pytest
 from openai import AsyncOpenAI, AzureOpenAI, OpenAI
 
 from stemcache.errors import UsageError
-from stemcache.integrations.client_marks import marks_placed
+from stemcache.integrations.client_marks import marks_placed, with_marks
 from stemcache.integrations.live_tell import CacheWarning, warned
 from stemcache.integrations.openai_client import watch
 from stemcache.lint.finding import Finding
@@ -393,6 +393,33 @@ def test_marks_within_are_those_of_clients_that_are_watched(
     assert [len(marks_of(body)) for body in models.bodies] == [1, 0, 0]
     with pytest.raises(UsageError, match="watched already"):
         watch(client, marks=True)
+
+
+def test_an_event_loop_does_not_wait_for_marks(
+    models: FakeModels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long system prompt takes a while to look through: the loop goes on meanwhile."""
+    placing, seen = threading.Event(), threading.Event()
+
+    def slowly(request: Any, whole: type[Any]) -> Any:
+        placing.set()
+        assert seen.wait(10.0)
+        return with_marks(request, whole)
+
+    monkeypatch.setattr("stemcache.integrations.client_transport.with_marks", slowly)
+
+    async def other() -> None:
+        assert await asyncio.to_thread(placing.wait, 10.0)
+        seen.set()
+
+    async def main() -> None:
+        async with AsyncOpenAI(base_url=f"{models.url}/v1", api_key=KEY) as client:
+            with watch(client, marks=True):
+                asked = client.chat.completions.create(**chat(1, model="gpt-5.6"))
+                await asyncio.gather(asked, other())
+
+    asyncio.run(main())
+    assert [marks_of(body) for body in models.bodies] == [["/messages/0/content/0"]]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Protocol
 
+from anyio import to_thread
+
 from stemcache.errors import UsageError
 from stemcache.integrations.client_marks import are_placed, with_marks
 from stemcache.record.recorder import Recorder
@@ -53,11 +55,10 @@ class Watching:
         """What it stands around."""
         return self._inner
 
-    def _ready(self, request: Any) -> Any:
-        """The request as it is to be sent."""
-        if self.marks or are_placed():
-            return with_marks(request, self._whole)
-        return request
+    @property
+    def places(self) -> bool:
+        """Whether marks are placed in what is sent here and now."""
+        return self.marks or are_placed()
 
 
 class SyncWatching(Watching):
@@ -67,7 +68,9 @@ class SyncWatching(Watching):
         """Send it on, listened to unless that is over."""
         if self.passes:
             return self._inner.handle_request(request)
-        return super().handle_request(self._ready(request))  # type: ignore[misc]  # Recording's
+        if self.places:
+            request = with_marks(request, self._whole)
+        return super().handle_request(request)  # type: ignore[misc]  # Recording's
 
 
 class AsyncWatching(Watching):
@@ -77,8 +80,10 @@ class AsyncWatching(Watching):
         """Send it on, listened to unless that is over."""
         if self.passes:
             return await self._inner.handle_async_request(request)
-        ready = self._ready(request)
-        return await super().handle_async_request(ready)  # type: ignore[misc]  # Recording's
+        if self.places:
+            # A system prompt that is new is looked through, a second a megabyte: not in the loop.
+            request = await to_thread.run_sync(with_marks, request, self._whole)
+        return await super().handle_async_request(request)  # type: ignore[misc]  # Recording's
 
 
 class Attachment:
