@@ -230,3 +230,19 @@ def test_memory_of_many_calls_is_bounded() -> None:
     assert len(lint._rows) <= 1
     assert len(lint._told) <= 100
     live.close()
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"output": 5}, "output is of type int; give the name of a file, or None"),
+        ({"keep": "all"}, "keep is of type str; give a Keep of stemcache.record.record"),
+        ({"options": {}}, "options is of type dict; give an Options of stemcache.lint.options"),
+        ({"tell": "warned"}, "tell is of type str; give a function of a finding, such as logged"),
+        ({"tell": 5}, "tell is of type int; give a function of a finding"),
+    ],
+)
+def test_settings_that_are_none_are_refused_at_once(settings: dict[str, Any], said: str) -> None:
+    """Nothing is raised later, so that they would be lost in a log, and the calls with them."""
+    with pytest.raises(UsageError, match=said):
+        Live(**settings)

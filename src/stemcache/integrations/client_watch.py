@@ -18,6 +18,7 @@ from stemcache.integrations.live_summary import Summary
 from stemcache.integrations.live_tell import logged
 from stemcache.lint.finding import Finding
 from stemcache.lint.options import Options
+from stemcache.prompt.given import check_type
 from stemcache.record.record import Keep
 from stemcache.record.recorder import Recorder
 
@@ -85,6 +86,8 @@ def watch_http(
     marks: bool = False,
 ) -> Watched:
     """What watches an HTTP client of httpx or httpx2 from now on, or does so already."""
+    check_type(into, Watched | None, "into", "give what watch(...) of another client returned")
+    check_type(marks, bool, "marks", "give True or False")
     settings = (output, keep, options, tell)
     ours = watching(http)
     if ours is not None:

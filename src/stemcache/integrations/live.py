@@ -33,6 +33,7 @@ from stemcache.integrations.live_summary import Summary
 from stemcache.integrations.live_tell import logged, sentence
 from stemcache.lint.finding import Finding
 from stemcache.lint.options import Options
+from stemcache.prompt.given import check_callable, check_type
 from stemcache.provider.book import Book, load_book
 from stemcache.record.record import Keep, Line
 from stemcache.trace.calls.call import Call, Fidelity, Place
@@ -63,13 +64,24 @@ class Live:
         options: Options | None = None,
         tell: Callable[[Finding], None] = logged,
     ) -> None:
-        """Raises UsageError where `output` cannot be written; nothing is raised after that.
+        """Raises UsageError for settings that are none, and where `output` cannot be written.
+
+        Nothing is raised after that.
 
         `output`: a file as `stemcache record` writes it; None keeps nothing but figures and what
         calls are compared by. `keep`: what of a call is written there; without bodies nothing can
         be judged. `options`: of lint. `tell`: is given each finding that is worth it, once, in the
         thread that judges.
         """
+        check_type(output, str | os.PathLike | None, "output", "give the name of a file, or None")
+        check_type(keep, Keep | None, "keep", "give a Keep of stemcache.record.record")
+        check_type(options, Options | None, "options", "give an Options of stemcache.lint.options")
+        check_callable(
+            tell,
+            "tell",
+            "give a function of a finding, such as logged or warned of "
+            "stemcache.integrations.live_tell",
+        )
         self.tell = tell
         self.options = options or Options(today=datetime.now(UTC).date())
         self._book = _book(self.options)
