@@ -149,7 +149,7 @@ def test_a_flag_comes_first() -> None:
 
 def test_an_unknown_flag_is_an_error_with_the_nearest_name() -> None:
     """A slip of the hand is not taken for no provider."""
-    with pytest.raises(UsageError, match="unknown provider 'antropic' from --provider; did you"):
+    with pytest.raises(UsageError, match="unknown provider 'antropic' from provider; did you"):
         told(provider="antropic")
 
 

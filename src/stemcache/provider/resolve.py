@@ -62,7 +62,7 @@ def resolve(
     return found
 
 
-def check_provider(book: Book, provider: str, *, source: str = "--provider") -> None:
+def check_provider(book: Book, provider: str, *, source: str = "provider") -> None:
     """Raise UsageError, with the nearest name, for what is neither a provider nor a rule."""
     if provider not in book.rules and _named(book, provider) is None:
         choices = {*book.identities, *book.rules}
