@@ -180,9 +180,25 @@ def test_a_budget_too_small_for_the_whole_plan_buys_none_of_it() -> None:
 
 def test_a_ping_that_reads_nothing_is_the_last() -> None:
     """Another prefix, or one that is gone: going on would write it again and again."""
-    sent, events, _ = played(quiet, read_tokens=0)
+    sent, events, ledger = played(quiet, read_tokens=0)
     assert len(sent) == 1
     assert events[-1].why == "the ping read nothing from the cache"
+    assert ledger.risked == pytest.approx(STAKES.ping + STAKES.cold)
+
+
+def test_pings_that_come_too_late_use_up_the_budget() -> None:
+    """Each one writes the prefix, turn by turn: not for long."""
+
+    async def turns(alive: KeepAlive[str], stage: Stage, _: Sender) -> None:
+        for number in range(1, 21):
+            alive.used("chat", "prefix", stakes=STAKES, life=LIFE)
+            alive.paid(1.0)
+            await stage.go(number * 400.0)
+
+    budget = Ledger(share=0.1)
+    sent, _, ledger = played(turns, gaps=Gaps.of([400.0]), read_tokens=0, ledger=budget)
+    assert 0 < len(sent) < 4
+    assert ledger.risked > STAKES.cold
 
 
 def test_a_ping_without_usage_is_taken_to_have_worked() -> None:

@@ -240,6 +240,7 @@ class KeepAlive(Generic[P]):
             failures = 0
             self.ledger = self.ledger.risk(kept.stakes.ping)
             if usage is not None and usage.read_tokens == 0:
+                self.ledger = self.ledger.risk(kept.stakes.cold)  # it has written all instead
                 self._tell(name, "stopped", planned, "the ping read nothing from the cache")
                 return
             kept.used_s, kept.pings = max(kept.used_s, started_s), kept.pings + 1
