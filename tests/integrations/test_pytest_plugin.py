@@ -1,4 +1,4 @@
-"""pytest itself, in a folder of its own, with the plug-in found by its entry point."""
+"""pytest itself, in a folder of its own, whose `conftest.py` names the plug-in."""
 
 import importlib.util
 import os
@@ -54,16 +54,13 @@ TESTS = """
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project of somebody's, and stemcache as it is installed for it."""
-    entries = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
-    lines = [f"{name} = {value}" for name, value in entries["pytest11"].items()]
-    installed = tmp_path / "installed" / "stemcache-0.dist-info"
-    installed.mkdir(parents=True)
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: stemcache\nVersion: 0\n")
-    (installed / "entry_points.txt").write_text("\n".join(["[pytest11]", *lines, ""]))
+    """A project of somebody's."""
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "pyproject.toml").write_text(CONFIGURATION)
+    (folder / "conftest.py").write_text(
+        'pytest_plugins = ["stemcache.integrations.pytest_plugin"]\n'
+    )
     (folder / "builders.py").write_text(_dedented(BUILDERS))
     (folder / "test_prompts.py").write_text(_dedented(TESTS))
     return folder
@@ -76,7 +73,7 @@ def _dedented(text: str) -> str:
 def _pytest(project: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
-        "PYTHONPATH": f"{project.parent / 'installed'}{os.pathsep}{ROOT / 'src'}",
+        "PYTHONPATH": str(ROOT / "src"),
     }
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
@@ -86,7 +83,7 @@ def _pytest(project: Path, *arguments: str) -> "subprocess.CompletedProcess[str]
 
 @pytest.mark.parametrize("randomly", [False, True], ids=["without randomly", "with randomly"])
 def test_a_fixture_of_that_name_is_there(project: Path, *, randomly: bool) -> None:
-    """Found by the entry point alone; faults fail with the place, the clean and the rest pass."""
+    """By that line alone; faults fail with the place, the clean and the rest pass."""
     if randomly and importlib.util.find_spec("pytest_randomly") is None:
         pytest.skip("pytest-randomly is not installed")
 
@@ -144,8 +141,15 @@ def test_who_does_not_use_it_pays_nothing(project: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_it_can_be_left_out(project: Path) -> None:
-    """`-p no:stemcache`, and the fixture is not there."""
-    done = _pytest(project, "-p", "no:stemcache", "-k", "test_clean")
+def test_it_is_there_only_where_it_is_named(project: Path) -> None:
+    """Who has stemcache installed gets no plug-in, and no rewritten assertions, unasked."""
+    (project / "conftest.py").unlink()
+    (project / "test_prompts.py").write_text(
+        "def test_clean(assert_prefix_stable):\n    assert_prefix_stable(str)\n"
+    )
+
+    done = _pytest(project)
 
     assert "fixture 'assert_prefix_stable' not found" in done.stdout
+    metadata = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "pytest11" not in metadata["project"].get("entry-points", {})

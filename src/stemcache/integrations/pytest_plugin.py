@@ -1,6 +1,7 @@
 """A fixture for pytest: `assert_prefix_stable`, which loads what it needs when a test asks for it.
 
-Found by its entry point, `pytest11`; `-p no:stemcache` leaves it out.
+Named in a `conftest.py`, or by `-p stemcache.integrations.pytest_plugin`. It has no entry point:
+pytest would rewrite the assertions of the whole package wherever it is installed.
 """
 
 from collections.abc import Callable
