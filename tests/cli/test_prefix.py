@@ -134,9 +134,42 @@ def test_new_and_gone_prefixes_fail(project: Project) -> None:
     kinds = [(one["prefix"], one["kind"]) for one in project.told("check")["findings"]]
     assert kinds == [("other", "new"), ("triage", "gone")]
     assert [one["name"] for one in project.told("diff")["prefixes"]] == ["other", "triage"]
+    before = (project.folder / "stemcache.lock").read_bytes()
     done = project.run("lock")
+    assert (done.code, done.out.splitlines()[:2]) == (
+        1,
+        [
+            "triage: gone: stemcache.lock has it and the settings do not",
+            "  help: run `stemcache prefix lock --amend` if it was meant to go, else put it back",
+        ],
+    )
+    assert (project.folder / "stemcache.lock").read_bytes() == before
+    done = project.run("lock", "--amend")
     assert done.out.splitlines()[1].startswith("triage: gone, it had ")
     assert project.run("check").code == 0
+
+
+def test_a_prefix_without_a_version_goes_as_it_came(project: Project) -> None:
+    """Nobody was promised anything."""
+    project.text(RULES)
+    project.settings('one = { path = "triage.md" }\ntwo = { path = "triage.md", version = "1" }')
+    project.run("lock")
+    project.settings('two = { path = "triage.md", version = "1" }')
+    assert project.told("check")["findings"][0]["help"].startswith("run `stemcache prefix lock` if")
+    assert project.run("lock").code == 0
+    assert project.run("check").code == 0
+
+
+def test_a_long_difference_says_that_it_is_longer_than_what_is_compared(project: Project) -> None:
+    """Texts are shown up to 4,096 characters, and their lengths are known as far."""
+    project.text(RULES)
+    project.run("lock")
+    project.commit()
+    project.text("\n".join(f"{i} is another thing" for i in range(600)), version="2")
+    done = project.run("diff")
+    assert any(line.strip().endswith("chars or more") for line in done.out.splitlines())
+    change = project.told("diff")["prefixes"][0]["changes"][0]
+    assert change["new"].endswith("chars or more")
 
 
 def test_names_choose_prefixes(project: Project) -> None:
@@ -292,11 +325,14 @@ def test_a_model_that_nobody_knows_is_an_error(project: Project) -> None:
     """With the place that names it."""
     project.text(RULES)
     project.run("lock")
+    project.text(RULES, lock='models = ["claude"]')
+    assert "'claude' from " in project.fails("lock")
     for models, said in (
         ('["claude"]', "'claude' from .*stemcache.toml, lock.models is no provider/model"),
         ('["antropic/claude"]', "unknown provider 'antropic' from .*; did you mean 'anthropic'"),
     ):
-        project.text("X" + RULES, lock=f"models = {models}")
+        project.text("X" + RULES, version="2", lock=f"models = {models}")
+        assert said.split(" from ")[0].replace("(", "") in project.fails("lock")
         with pytest.raises(AssertionError, match=said):
             raise AssertionError(project.fails("check"))
 

@@ -173,7 +173,7 @@ def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     """A shared file without the table is no settings file if it is named."""
     with pytest.raises(UsageError, match=r"no file .*none\.toml from --config; check the path"):
         read_settings(tmp_path / "none.toml")
-    with pytest.raises(UsageError, match="Is a directory; check the path, or use --isolated"):
+    with pytest.raises(UsageError, match="Is a directory; check the path, or name another file"):
         read_settings(tmp_path)
     path = write(tmp_path / "pyproject.toml", "[project]")
     with pytest.raises(UsageError, match=r"has no table \[tool.stemcache\]; add it"):

@@ -83,7 +83,11 @@ def prefix() -> None:
 
 @prefix.command()
 @_names
-@click.option("--amend", is_flag=True, help="Take other bytes under a version that is locked.")
+@click.option(
+    "--amend",
+    is_flag=True,
+    help="Take other bytes under a version that is locked, and drop prefixes that are gone.",
+)
 @_config
 @_output_format
 def lock(
@@ -98,17 +102,19 @@ def lock(
       stemcache prefix lock --amend      # the version that is locked was not released yet
 
     Bytes that changed need a new version, of the prefix in the settings or of the segment that
-    changed. Where one has none, nothing is written.
+    changed. Where one has none, nothing is written; nor where the settings no longer have a prefix
+    that is locked under a version.
 
     Exits with 1 if nothing was written for that reason, or because a builder gives another text
-    every time, with 2 for what cannot be used.
+    every time, with 2 for what cannot be used, such as a model that nobody knows.
     """
     from stemcache.cli.prefix_report import Report  # noqa: PLC0415  --help waits for no numpy
-    from stemcache.cli.prefix_run import read, started  # noqa: PLC0415
+    from stemcache.cli.prefix_run import check_models, read, started  # noqa: PLC0415
     from stemcache.cli.prefix_told import told_of, unstable_of  # noqa: PLC0415
-    from stemcache.prompt.lock.check import broken  # noqa: PLC0415
+    from stemcache.prompt.lock.check import broken, dropped  # noqa: PLC0415
 
     run = started(names, config)
+    check_models(run)
     file = run.project.lock
     try:
         locked = read(file) or {}
@@ -122,6 +128,7 @@ def lock(
         for name, now in run.now.items():
             if name in locked:
                 findings += broken(locked[name], now, source=file.name)
+        findings += dropped(run.of(locked), run.now, source=file.name)
     told = unstable or told_of(
         run.of(locked), run.now, portions=run.built.portions, texts={}, payers={}
     )

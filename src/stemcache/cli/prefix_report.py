@@ -19,6 +19,7 @@ from stemcache.prompt.lock.check import Finding
 from stemcache.prompt.lock.diff import Changed
 from stemcache.prompt.lock.portions import Pinned
 from stemcache.trace.divergence.change import Change, ChangeKind
+from stemcache.trace.divergence.window import MOST_CHARS
 
 __all__ = ["VERSION", "Report", "as_json", "as_text", "summary"]
 
@@ -121,9 +122,12 @@ def _changed(one: Changed, *, show_text: bool) -> Iterator[str]:
     yield f"  {one.kind:<9}  {where}{f': {said}' if said else ''}"
     if one.change is None or one.kind in {ChangeKind.REORDERED, ChangeKind.KEY_ORDER}:
         return
-    for sign, text in zip("-+", _windows(one.change), strict=True):
+    windows = (one.change.old, one.change.new)
+    for sign, text, window in zip("-+", _windows(one.change), windows, strict=True):
         if text:
-            shown = printable(text, most_characters=_MOST_TEXT) if show_text else shape_of(text)
+            shown = (
+                printable(text, most_characters=_MOST_TEXT) if show_text else _shape(text, window)
+            )
             yield f"    {sign} {shown}"
 
 
@@ -131,6 +135,11 @@ def _windows(change: Change) -> tuple[str, str]:
     old, new = exact(change.old, change.new)
     # Without what it was widened by, a window may be half a date; as it was given, it is a whole.
     return (change.old, change.new) if class_of(change) is not None else (old, new)
+
+
+def _shape(text: str, window: str) -> str:
+    """Class and length of a text out of a window; how long it is at least where that was cut."""
+    return f"{shape_of(text)} or more" if len(window) >= MOST_CHARS else shape_of(text)
 
 
 def _class(change: Change) -> str:
@@ -213,7 +222,8 @@ def _change(one: Changed, *, show_text: bool) -> dict[str, Any]:
         old, new = _windows(one.change)
         found = class_of(one.change)
         told["class"] = None if found is None else found.name
-        told["old"], told["new"] = shape_of(old) if old else None, shape_of(new) if new else None
+        told["old"] = _shape(old, one.change.old) if old else None
+        told["new"] = _shape(new, one.change.new) if new else None
         if show_text:
             told["old_text"], told["new_text"] = old, new
     return told

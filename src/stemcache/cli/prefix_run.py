@@ -19,7 +19,7 @@ from stemcache.prompt.lock.file import read_lock
 from stemcache.prompt.lock.portions import Pinned
 from stemcache.trace.calls.open import open_calls
 
-__all__ = ["Run", "lock_of_commit", "payers", "read", "started"]
+__all__ = ["Run", "check_models", "lock_of_commit", "payers", "read", "started"]
 
 _MOST_BYTES = 2**26
 
@@ -93,6 +93,11 @@ def lock_of_commit(run: Run, commit: str, name: str) -> dict[str, Pinned]:
     """The lock in a commit, which messages call by a name; empty where it has none."""
     text = lock_at(commit, run.project.lock)
     return {} if text is None else read_lock(text, name)
+
+
+def check_models(run: Run) -> None:
+    """Raise UsageError for a model that could not be priced, before there is anything to price."""
+    payers(run, {}, logs=(), log_format=None, live=None)
 
 
 def payers(

@@ -133,9 +133,9 @@ def _load(path: Path) -> dict[str, Any]:
         raise UsageError(f"no file {shown} from --config; check the path") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"cannot read {shown}: {reason}; check the path, or use --isolated") from (
-            None
-        )
+        raise UsageError(
+            f"cannot read {shown}: {reason}; check the path, or name another file with --config"
+        ) from (None)
     if len(data) > _MOST_BYTES:
         raise UsageError(f"{shown} is larger than {_MOST_BYTES:,} bytes; settings are smaller")
     try:
@@ -144,7 +144,9 @@ def _load(path: Path) -> dict[str, Any]:
         raise UsageError(f"{shown} is not UTF-8; save it as UTF-8") from None
     except ValueError as error:  # TOMLDecodeError, and Python's of a number of too many digits
         reason = visible(str(error))
-        raise UsageError(f"{shown} is not TOML: {reason}; mend it, or use --isolated") from None
+        raise UsageError(
+            f"{shown} is not TOML: {reason}; mend it, or name another file with --config"
+        ) from None
     except RecursionError:
         raise UsageError(f"{shown} nests too deeply; settings are flat") from None
 

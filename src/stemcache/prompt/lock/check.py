@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from stemcache.prompt.lock.portions import Pinned, PinnedPortion
 
-__all__ = ["Finding", "FindingKind", "broken", "check", "is_same"]
+__all__ = ["Finding", "FindingKind", "broken", "check", "dropped", "is_same"]
 
 _MOST_NAMED = 3
 
@@ -62,18 +62,25 @@ def check(
                 )
             )
         elif now is None:
-            found.append(
-                Finding(
-                    kind=FindingKind.GONE,
-                    prefix=name,
-                    message=f"{source} has it and the settings do not",
-                    help="run `stemcache prefix lock` if it was meant to go, else put it back",
-                )
-            )
+            found.append(_gone(before, source))
         else:
             broken_ones = broken(before, now, source=source)
             found += broken_ones or _unlocked(before, now, source)
     return tuple(found)
+
+
+def dropped(
+    locked: Mapping[str, Pinned], built: Mapping[str, Pinned], *, source: str
+) -> tuple[Finding, ...]:
+    """Prefixes with a version that a lock of what is built would no longer have. Pure, linear.
+
+    What was given a version is somebody's to take away: settings of another project name none.
+    """
+    return tuple(
+        _gone(locked[name], source)
+        for name in sorted(locked.keys() - built.keys())
+        if _is_versioned(locked[name])
+    )
 
 
 def broken(before: Pinned, now: Pinned, *, source: str) -> tuple[Finding, ...]:
@@ -88,6 +95,20 @@ def broken(before: Pinned, now: Pinned, *, source: str) -> tuple[Finding, ...]:
 def is_same(before: Pinned, now: Pinned) -> bool:
     """Whether a lock with one says all that it would say with the other, but for rungs."""
     return before.version == now.version and before.portions == now.portions
+
+
+def _gone(before: Pinned, source: str) -> Finding:
+    command = "stemcache prefix lock --amend" if _is_versioned(before) else "stemcache prefix lock"
+    return Finding(
+        kind=FindingKind.GONE,
+        prefix=before.name,
+        message=f"{source} has it and the settings do not",
+        help=f"run `{command}` if it was meant to go, else put it back",
+    )
+
+
+def _is_versioned(one: Pinned) -> bool:
+    return one.version is not None or any(part.version is not None for part in one.portions)
 
 
 def _changed(before: Pinned, now: Pinned, source: str) -> Finding:
