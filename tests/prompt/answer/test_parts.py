@@ -28,6 +28,7 @@ from stemcache.prompt.part import (
     ToolCall,
     ToolResult,
 )
+from stemcache.prompt.request import Layout
 from stemcache.wire.api import Api
 from tests.prompt.conversations import APIS, LISTS, Order, answer, body, step
 
@@ -816,3 +817,56 @@ def _places(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     if isinstance(value, list):
         return here + [one for i, x in enumerate(value) for one in _places(x, (*place, i))]
     return here
+
+
+def test_a_text_behind_calls_is_kept_where_the_api_takes_it_back() -> None:
+    """Before the first call; else nothing could ever be sent behind the answer."""
+    thought_first = {"type": "thinking", "thinking": "t", "signature": "s"}
+    calls = [{"type": "tool_use", "id": f"c{i}", "name": "f", "input": {}} for i in range(2)]
+    said = [{"type": "text", "text": f"said {i}"} for i in range(2)]
+    blocks = [thought_first, said[0], calls[0], said[1], calls[1]]
+    conversation = Conversation()
+    conversation.user("q")
+    kept = conversation.answer({"content": blocks}, Api.MESSAGES)
+    assert [type(part) for part in kept] == [Thinking, Text, Text, ToolCall, ToolCall]
+    results = [ToolResult(call_id=f"c{i}", parts=(Text("1"),)) for i in range(2)]
+    conversation.results(*results)
+    sent = Layout([]).request("anthropic", "m", conversation, options={"max_tokens": 5})
+    assert [one["type"] for one in sent["messages"][1]["content"]] == (
+        ["thinking", "text", "text", "tool_use", "tool_use"]
+    )
+    again = [
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "content": blocks},
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": f"c{i}", "content": "1"} for i in range(2)
+            ],
+        },
+    ]
+    assert conversation.extend_from(Api.MESSAGES, again).replay
+
+
+@pytest.mark.parametrize(
+    ("api", "given"),
+    [
+        (
+            Api.CHAT,
+            {"role": "assistant", "tool_calls": [{"id": "", "function": {"name": "find"}}]},
+        ),
+        (
+            Api.MESSAGES,
+            {"content": [{"type": "tool_use", "id": "a.b", "name": "find", "input": {}}]},
+        ),
+    ],
+)
+def test_calls_that_could_not_go_back_are_refused_with_the_answer(
+    api: Api, given: dict[str, Any]
+) -> None:
+    """Before a conversation holds them that only grows."""
+    conversation = Conversation()
+    conversation.user("q")
+    with pytest.raises(UsageError, match=r"the answer's call of 'find' has the id .*does not take"):
+        conversation.answer(given, api)
+    assert len(conversation) == 1

@@ -9,7 +9,7 @@ tool_result  ToolResult    where its content is plain     all else              
 """
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from stemcache.prompt.conversation.native import (
@@ -49,11 +49,10 @@ _MEDIA = frozenset({"type", "source", "title"})
 def answer_parts(answer: Mapping[str, Any], where: str) -> tuple[Part, ...]:
     """The parts of a whole answer. Linear. Raises UsageError naming the place."""
     content = listed(jsonable(answer.get("content"), f"{where}.content"), f"{where}.content")
-    return tuple(
-        part
-        for i, block in enumerate(content)
-        if worth_keeping(part := _part(mapped(block, f"{where}.content[{i}]"), where, i))
-    )
+    parts = [
+        _part(mapped(block, f"{where}.content[{i}]"), where, i) for i, block in enumerate(content)
+    ]
+    return _sendable(filter(worth_keeping, parts))
 
 
 def turns(messages: list[Any]) -> list[Turn]:
@@ -72,7 +71,7 @@ def turns(messages: list[Any]) -> list[Turn]:
                 for j, block in enumerate(blocks)
             )
         if role == "assistant":
-            made.append(Turn("assistant", tuple(filter(worth_keeping, parts)), where))
+            made.append(Turn("assistant", _sendable(filter(worth_keeping, parts)), where))
         elif role == "user":
             made.append(Turn("user", parts, where))
         else:
@@ -80,6 +79,18 @@ def turns(messages: list[Any]) -> list[Turn]:
                 f"{where}.role", "is neither user nor assistant", "put instructions into a segment"
             )
     return made
+
+
+def _sendable(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """An answer's parts in an order in which the API takes them back.
+
+    Behind a call it takes no text, though models write some there: that is kept before the first.
+    """
+    made = list(parts)
+    first = next((at for at, part in enumerate(made) if isinstance(part, ToolCall)), len(made))
+    texts = [part for part in made[first:] if isinstance(part, Text)]
+    others = [part for part in made[first:] if not isinstance(part, Text)]
+    return (*made[:first], *texts, *others)
 
 
 def _part(block: dict[str, Any], outer: str, number: int) -> Part:

@@ -37,6 +37,7 @@ from stemcache.prompt.conversation.rewritten import RewrittenError
 from stemcache.prompt.given import check_each, check_type, listed
 from stemcache.prompt.message import Message
 from stemcache.prompt.part import Document, Image, Native, Part, Text, ToolCall, ToolResult
+from stemcache.prompt.render.calls import check_ids
 from stemcache.wire.api import Api
 
 __all__ = ["Conversation", "Extended", "RewrittenError"]
@@ -155,10 +156,12 @@ class Conversation:
     def answer(self, answer: object, api: Api) -> tuple[Part, ...]:
         """Append what a model answered and return its parts; nothing is appended for an empty one.
 
-        `answer` is a dictionary, a client's object, or the events of a stream
-        (`from_answer.parts_of`). Raises UsageError for what is no answer of the API.
+        `answer` is a dictionary, a client's object, or the events of a stream (`answer.parts`).
+        Raises UsageError for what is no answer of the API, and for calls whose ids the API would
+        not take back: nothing could be sent behind them.
         """
         parts = parts_of(answer, api)
+        check_ids(parts, api)
         if parts:
             self.append(Message("assistant", parts))
         return parts

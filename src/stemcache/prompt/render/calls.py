@@ -9,16 +9,16 @@ APIs answer 400 to anything else, mostly without saying which call it was.
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from stemcache.errors import UsageError
-from stemcache.prompt.part import Native, Text, Thinking, ToolCall, ToolResult
+from stemcache.prompt.part import Native, Part, Text, Thinking, ToolCall, ToolResult
 from stemcache.prompt.piece import Piece
 from stemcache.prompt.render.turns import Turn, object_of, where
 from stemcache.wire.api import Api
 
-__all__ = ["arguments_of", "check_turns", "names_of"]
+__all__ = ["arguments_of", "check_ids", "check_turns", "names_of"]
 
 _NO_TEXT_BEHIND_CALLS = frozenset({Api.CHAT, Api.MESSAGES})
 """In a chat's message calls stand behind all content; Messages takes results for calls only where
@@ -103,7 +103,7 @@ def _check_assistant(turn: Turn, api: Api) -> Counter[str]:
         if isinstance(part, ToolResult):
             raise UsageError(f"{where(block.piece)} is an assistant's; results are a user's")
         if isinstance(part, ToolCall):
-            if api in _IDS and not _IDS[api].fullmatch(part.id):
+            if not _takes(part, api):
                 raise UsageError(
                     f"{where(block.piece)} has the id {part.id[:80]!r}, which {api} does not take; "
                     "go on with the API that made it, or begin a conversation"
@@ -124,6 +124,23 @@ def _refuse_due(due: Counter[str], turn: Turn) -> None:
                 f"call {call!r} has no result in message {turn.blocks[0].piece.message}; "
                 "answer each call in the message behind it"
             )
+
+
+def check_ids(parts: Iterable[Part], api: Api) -> None:
+    """Raise UsageError for a call that could not go back to the API that is said to have made it.
+
+    Linear in the parts.
+    """
+    for part in parts:
+        if isinstance(part, ToolCall) and not _takes(part, api):
+            raise UsageError(
+                f"the answer's call of {part.name[:64]!r} has the id {part.id[:80]!r}, which {api} "
+                "does not take back; ask the server for calls with ids, or give them yours"
+            )
+
+
+def _takes(call: ToolCall, api: Api) -> bool:
+    return api not in _IDS or _IDS[api].fullmatch(call.id) is not None
 
 
 def arguments_of(call: ToolCall, piece: Piece) -> dict[str, Any]:
