@@ -44,12 +44,14 @@ def _marked_blocks(body: dict[str, Any]) -> list[int]:
 
 
 def test_with_a_memory_the_next_request_marks_what_the_one_before_wrote() -> None:
-    """Thirty blocks came in between; without one nobody would look so far back."""
+    """Thirty blocks came in between; with nothing held nobody would look so far back."""
     memory = Memory()
     assert _marked_blocks(_body(memory, _grown(1), 0.0)) == [29]
     assert _marked_blocks(_body(memory, _grown(2), 60.0)) == [29, 60]
     assert _marked_blocks(_body(memory, _grown(3), 120.0)) == [60, 91]
-    assert _marked_blocks(_body(None, _grown(3))) == [91]
+    body = LAYOUT.request("anthropic", CLAUDE, _grown(3), [NOW], options={"max_tokens": 9}, held=())
+    assert _marked_blocks(body) == [91]
+    assert _marked_blocks(_body(None, _grown(3))) == [60, 91]
 
 
 def test_a_memory_works_without_a_clock() -> None:

@@ -17,7 +17,8 @@ path.write_bytes(memory.saved())      Memory.resumed(path.read_bytes()) where it
 ```
 A cache is looked for only so far behind a mark, and some only at marks. So a conversation whose
 turns add more than that (20 blocks with Anthropic) finds what it has written only where this
-request marks it again: keep a memory.
+request marks it again. Where the requests before ended is told by the answers in the history. A
+memory knows it, and when, and that another model was asked in between, or nobody.
 
 A provider that is known by name only, or a model that no rule speaks of, gets a request without
 marks. Requests to servers of your own (`vllm`, `sglang`) are made in the same way; prompts for a
@@ -38,6 +39,7 @@ from stemcache.prompt.marks.memory import Memory
 from stemcache.prompt.marks.place import place
 from stemcache.prompt.marks.placement import Held, Placement
 from stemcache.prompt.marks.prefixes import prefixes_of
+from stemcache.prompt.marks.supposed import supposed
 from stemcache.prompt.marks.written import written_by
 from stemcache.prompt.message import Message
 from stemcache.prompt.piece import Laid
@@ -140,7 +142,7 @@ class Layout(BareLayout):
         forecast: Callable[[Laid], Forecast] | None = None,
         memory: Memory | None = None,
         now_s: float | None = None,
-        held: Sequence[Held] = (),
+        held: Sequence[Held] | None = None,
         most: int | None = None,
         api: Api | None = None,
         explicit: bool = False,
@@ -184,7 +186,7 @@ class Layout(BareLayout):
         forecast: Callable[[Laid], Forecast] | None = None,
         memory: Memory | None = None,
         now_s: float | None = None,
-        held: Sequence[Held] = (),
+        held: Sequence[Held] | None = None,
         most: int | None = None,
         api: Api | None = None,
         explicit: bool = False,
@@ -197,12 +199,13 @@ class Layout(BareLayout):
         everybody and of each conversation, nine in ten of which go on.
         `memory` tells what this conversation's earlier requests have written, and `now_s` how long
         ago, in seconds of any clock that does not go back; without a time the forecast tells.
-        `held` says it by boundaries of this layout instead. `most` is that of `place`.
-        `api` is needed where a provider has several and the usual one is not meant. `explicit`: the
-        caller's marks, or objects, where the provider keeps prefixes by itself too. `placement` is
-        used in place of the best one: a cached object ends where it was made to end. `book` is the
-        shipped one unless given. Raises UsageError for a provider that is not known, `held` beside
-        a memory, and a time without one.
+        `held` says it by boundaries of this layout instead, an empty one that nothing is. Without
+        either the history tells what earlier requests have likely marked. `most` is that of
+        `place`. `api` is needed where a provider has several and the usual one is not meant.
+        `explicit`: the caller's marks, or objects, where the provider keeps prefixes by itself too.
+        `placement` is used in place of the best one: a cached object ends where it was made to end.
+        `book` is the shipped one unless given. Raises UsageError for a provider that is not known,
+        `held` beside a memory, and a time without one.
         """
         _check_memory(memory, now_s, held)
         given = {} if options is None else options
@@ -233,6 +236,8 @@ class Layout(BareLayout):
             if memory is not None:
                 names = prefixes_of(laid, rule=rule, model=model, api=written_for, options=given)
                 held = memory.held(names, forecast=expected, now_s=now_s)
+            elif held is None:
+                held = supposed(laid, rule=rule, price=found.price, forecast=expected, most=most)
             placement = place(
                 laid, rule=rule, price=found.price, forecast=expected, held=held, most=most
             )
@@ -253,7 +258,7 @@ def _shipped() -> Book:
     return load_book()
 
 
-def _check_memory(memory: Memory | None, now_s: float | None, held: Sequence[Held]) -> None:
+def _check_memory(memory: Memory | None, now_s: float | None, held: Sequence[Held] | None) -> None:
     if memory is not None and held:
         raise UsageError("held and memory are both given; give a memory, or what you know yourself")
     if memory is None and now_s is not None:

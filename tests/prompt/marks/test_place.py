@@ -177,8 +177,20 @@ def test_openai_reads_an_earlier_ending_without_a_mark() -> None:
     assert placement.expected_read_tokens == pytest.approx(9_500)
     assert 4 not in {one.boundary for one in placement.marks}
     placement = place(laid, rule=OPENAI, price=GPT, forecast=forecast, held=[Held(5, 1.0)])
-    assert 5 in {one.boundary for one in placement.marks}
-    assert placement.expected_read_tokens == pytest.approx(9_800)
+    assert 5 not in {one.boundary for one in placement.marks}
+    assert "9,800 tokens held at boundary 5 (messages) are not read" in _why(placement)
+    assert "no mark can stand there" in _why(placement)
+
+
+def test_an_answer_bears_no_breakpoint() -> None:
+    """A history that ends with one: the part before it is marked, which every account takes."""
+    ends = laid_of(*CHAT.pieces[:5], piece(50, TURN))
+    assert ends.pieces[4].markable
+    placement = place(ends, rule=OPENAI, price=GPT, forecast=Poisson(ends, QUICK))
+    assert not placement.implicit
+    assert [one.boundary for one in placement.marks][-1] == 4
+    claude = place(ends, rule=ANTHROPIC, price=SONNET, forecast=Poisson(ends, QUICK))
+    assert [one.boundary for one in claude.marks][-1] == 5
 
 
 def test_units_need_no_marks() -> None:

@@ -12,13 +12,18 @@ only there.
 
 The end of the first developer messages is looked up and, as some measured and others did not,
 written as well. Nothing is counted on that.
+
+Whether text of an assistant takes a breakpoint in a chat is contested (`markable`). One behind the
+user's or the tool's part before it loses that text for one turn, so none is set on an answer.
 """
+
+from dataclasses import replace
 
 from stemcache.prompt.message import Message
 from stemcache.prompt.piece import Laid, Piece
 from stemcache.wire.section import Section
 
-__all__ = ["endings", "exact"]
+__all__ = ["endings", "exact", "is_answer", "without_answers"]
 
 _EARLIER_ENDINGS = 20
 
@@ -46,6 +51,21 @@ def exact(laid: Laid, looked_up: tuple[int, ...] = ()) -> list[int]:
     for at in looked_up:
         last[at] = len(laid.pieces)
     return last
+
+
+def without_answers(laid: Laid) -> Laid:
+    """The same pieces, those of answers without leave to be marked. Linear."""
+    return Laid(
+        tuple(
+            replace(one, markable=False) if one.markable and is_answer(one) else one
+            for one in laid.pieces
+        )
+    )
+
+
+def is_answer(piece: Piece) -> bool:
+    """Whether a piece is part of what the model said."""
+    return isinstance(piece.source, Message) and piece.source.speaker == "assistant"
 
 
 def _kind(piece: Piece) -> str:

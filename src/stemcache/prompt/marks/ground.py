@@ -23,7 +23,7 @@ from stemcache.prompt.piece import Laid, Piece
 from stemcache.prompt.stability import Stability
 from stemcache.provider.rule import Rule
 
-__all__ = ["MOST_HELD", "Found", "Ground", "ground_of", "windows"]
+__all__ = ["MOST_HELD", "Found", "Ground", "before", "ground_of", "windows"]
 
 MOST_HELD = 8
 """Of more entries held, those that most tokens are expected to be read from."""
@@ -80,8 +80,8 @@ def ground_of(
     """
     tokens = laid.tokens()
     minimum = rule.minimum_tokens.likely
-    stable = _before(laid, lambda piece: piece.stability is Stability.TURN)
-    shared = _before(laid, lambda piece: isinstance(piece.source, Message))
+    stable = before(laid, lambda piece: piece.stability is Stability.TURN)
+    shared = before(laid, lambda piece: isinstance(piece.source, Message))
     kept = [stable >= at > 0 and tokens[at] >= minimum for at in range(len(tokens))]
     alive = tuple(
         _chances(forecast, one.lasts_s, len(tokens), stable, refreshed=rule.refreshed_by_reads)
@@ -122,7 +122,7 @@ def windows(laid: Laid, rule: Rule) -> list[int]:
     return last
 
 
-def _before(laid: Laid, is_such: Callable[[Piece], bool]) -> int:
+def before(laid: Laid, is_such: Callable[[Piece], bool]) -> int:
     """The last boundary that no such piece is before."""
     return next((at for at, piece in enumerate(laid.pieces) if is_such(piece)), len(laid.pieces))
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from stemcache.errors import UsageError
-from stemcache.prompt.marks.breakpoints import endings, exact
+from stemcache.prompt.marks.breakpoints import endings, exact, without_answers
 from stemcache.prompt.marks.cost import Expected, Set, expected
 from stemcache.prompt.marks.forecast import Forecast
 from stemcache.prompt.marks.ground import Ground, ground_of, windows
@@ -89,6 +89,7 @@ def _breakpoints(
     most: int | None,
 ) -> Placement:
     """The better of both modes; where they cost the same the provider's own breakpoints stay on."""
+    laid = without_answers(laid)
     looked_up = endings(laid)
     beside = ground_of(
         laid,
@@ -116,7 +117,35 @@ def _breakpoints(
 
 def _marked(laid: Laid, rule: Rule, ground: Ground, terms: Terms, most: int | None) -> Placement:
     marks = best_marks(ground, terms, most)
+    if ground.found and rule.look_back is not None:
+        marks = _well_inside(laid, rule=rule, ground=ground, terms=terms, marks=marks, most=most)
     return _placement(laid, rule=rule, ground=ground, terms=terms, marks=marks, most=most)
+
+
+def _well_inside(
+    laid: Laid,
+    *,
+    rule: Rule,
+    ground: Ground,
+    terms: Terms,
+    marks: tuple[Set, ...],
+    most: int | None,
+) -> tuple[Set, ...]:
+    """Of what costs the same, marks that read what is held whatever a look-back is exactly.
+
+    Sources differ by a position or two, and on whether runs are one. A mark at an entry is free
+    where the prompt has one to spare.
+    """
+    assert rule.look_back is not None, "without an end nothing is at the edge"
+    narrow = replace(rule, look_back=max(rule.look_back - 1, 1), runs_collapse=False)
+    last = windows(laid, narrow)
+    found = tuple(replace(one, last=last[one.boundary]) for one in ground.found)
+    if found == ground.found:
+        return marks
+    surer = best_marks(replace(ground, found=found), terms, most)
+    least = expected(ground, terms, marks).score
+    near = 1e-9 * max(ground.tokens[-1], 1) * terms.input
+    return surer if expected(ground, terms, surer).score <= least + near else marks
 
 
 def _placement(

@@ -5,7 +5,8 @@ body ─► prompt_of ─► spans ─► laid_of ─► place(rule, price, fore
                        └─ a mark is there: stand down                        └► why
 ```
 For those who build prompts themselves `Layout.request` knows more: what is stable, and for whom.
-Here that is told by where a text stands and by what is volatile in it. Where the caller has placed
+Here that is told by where a text stands and by what is volatile in it, and what the request before
+has marked by the answers that the body has. Where the caller has placed
 marks, or asks for automatic ones, the body is left as it is.
 """
 
@@ -18,6 +19,7 @@ from stemcache.prompt.marks.forecast import Forecast
 from stemcache.prompt.marks.forecasts import a_request_a_minute
 from stemcache.prompt.marks.place import place
 from stemcache.prompt.marks.placement import Placement
+from stemcache.prompt.marks.supposed import supposed
 from stemcache.prompt.piece import Laid
 from stemcache.prompt.remark.lay import laid_of
 from stemcache.prompt.remark.write import written
@@ -101,11 +103,13 @@ def _placed(
 ) -> Placement:
     assert found.rule is not None, "what has no rule is not placed"
     laid = laid_of(prompt)
+    expected = (forecast or a_request_a_minute)(laid)
     return place(
         laid,
         rule=found.rule,
         price=found.price,
-        forecast=(forecast or a_request_a_minute)(laid),
+        forecast=expected,
+        held=supposed(laid, rule=found.rule, price=found.price, forecast=expected, most=most),
         most=most,
     )
 
