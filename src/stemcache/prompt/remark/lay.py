@@ -132,6 +132,9 @@ def _is_writable(api: Api, span: Span) -> bool:
         return isinstance(span.value, str) and api is Api.MESSAGES and span.pointer == "/system"
     if api is Api.MESSAGES or api is Api.CONVERSE:
         return True
-    if "type" in span.value and span.value["type"] == "custom_tool_call_output":
-        return False
+    if api is Api.RESPONSES and span.kind is SpanKind.TOOL_RESULT:
+        if span.value.get("type") != "function_call_output":
+            return False  # what the API's own tools put out is a string, and stays one
+    elif span.role == "function":
+        return False  # of chats before tools: its content is a string
     return span.text_pointer != span.pointer or span.kind in {SpanKind.IMAGE, SpanKind.DOCUMENT}

@@ -6,8 +6,9 @@
 /messages/3/content/1  {…}          ──►  {…, "cache_control": …}
 /messages/3/content/1  (Converse)   ──►  the block, and behind it {"cachePoint": …}
 ```
-In Chat and Responses the content of every message becomes a list, marked or not, as our renderers
-write it: then a mark that moves on changes nothing that it leaves behind.
+In Chat and Responses texts become lists of one part, marked or not, wherever a mark could come to
+stand, as our renderers write them: then a mark that moves on changes nothing that it leaves behind.
+What the API takes as a string only stays one: answers in Responses, and outputs of its own tools.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,10 @@ __all__ = ["written"]
 
 _LISTED = {Api.CHAT: ("messages", "text"), Api.RESPONSES: ("input", "input_text")}
 """By API, the name of its messages, and the type of a text that is sent."""
+_OUTPUTS = frozenset({"custom_tool_call_output", "function_call_output"})
+"""Items of Responses whose `output` is a text or a list of parts; of others it is a text."""
+_STRINGS = {Api.CHAT: "function", Api.RESPONSES: "assistant"}
+"""By API, the role whose texts are strings: a list of an answer needs the API's annotations."""
 
 
 def written(
@@ -31,7 +36,8 @@ def written(
     """A copy with the marks. `prompt` is what the body was read into: boundary i is span i - 1.
 
     `breakpoints`: marks are OpenAI's, also in chats; else they are Anthropic's `cache_control`.
-    Raises UsageError for boundaries that there are not, and for an API that has no marks.
+    Raises UsageError for boundaries that there are not, where a message or an item has no place for
+    a mark, and for an API that has no marks.
     """
     made = dict(body)
     api = prompt.api
@@ -68,12 +74,18 @@ def _write(body: dict[str, Any], prompt: Prompt, mark: Placed, *, breakpoints: b
     node = _opened(body, keys)
     for name in ("content", "output"):
         inside = node.get(name)
-        if isinstance(inside, str) and node.get("type") not in {"tool_result", "text"}:
-            node[name] = [{"type": _text_type(prompt.api, node), "text": inside, **member}]
+        is_string = isinstance(inside, str) and prompt.api not in _LISTED
+        if is_string and node.get("type") not in {"tool_result", "text"}:
+            node[name] = [{"type": "text", "text": inside, **member}]
             return
         if isinstance(inside, list) and inside and len(keys) < 3 and prompt.api in _LISTED:
             node[name] = [*inside[:-1], {**inside[-1], **member}]
             return
+    if prompt.api in _LISTED and len(keys) == 2:
+        raise UsageError(
+            f"a mark at boundary {mark.boundary}, where {prompt.api} lets none stand; "
+            "place it behind a text of a user's, a developer's or a tool's"
+        )
     node.update(member)
 
 
@@ -95,15 +107,17 @@ def _list_all(body: dict[str, Any], api: Api) -> None:
         body[name] = [_listed(one, api) for one in messages]
 
 
-def _listed(message: Any, api: Api) -> Any:
-    name = "content" if isinstance(message, dict) and "role" in message else "output"
-    content = message.get(name) if isinstance(message, dict) else None
-    if not isinstance(content, str) or not content:
-        return message
-    return {**message, name: [{"type": _text_type(api, message), "text": content}]}
+def _listed(item: Any, api: Api) -> Any:
+    name = _text_member(item, api) if isinstance(item, dict) else None
+    text = None if name is None else item.get(name)
+    if not isinstance(text, str) or not text:
+        return item
+    return {**item, name: [{"type": _LISTED[api][1], "text": text}]}
 
 
-def _text_type(api: Api, node: Mapping[str, Any]) -> str:
-    if api is Api.RESPONSES and node.get("role") == "assistant":
-        return "output_text"
-    return _LISTED[api][1] if api in _LISTED else "text"
+def _text_member(item: Mapping[str, Any], api: Api) -> str | None:
+    """The member of a message, or an item, that may be a list of parts as well as a string."""
+    kind = item.get("type")
+    if api is Api.RESPONSES and isinstance(kind, str) and kind != "message":
+        return "output" if kind in _OUTPUTS else None
+    return None if item.get("role") == _STRINGS[api] else "content"
