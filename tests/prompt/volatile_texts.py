@@ -1,4 +1,4 @@
-"""Prompts as people write them: twenty that may stay for good, and twenty that will not."""
+"""Prompts as people write them: those that may stay for good, and those that will not."""
 
 from typing import NamedTuple
 
@@ -93,6 +93,15 @@ CLEAN = {
     "a chain of thought": (
         "Step 1: read the ticket. Step 2: look up the order. Message 1: greet. Message 2: solve.\n"
         "Ask at most 3 questions. Turn 90 degrees left at marker 12."
+    ),
+    "plans and lists": (
+        "As of 1 January 2026 returns are free. As of 2026-12-01 00:00 UTC fees rise.\n"
+        "Maintenance:\n2026-12-04 22:00\n- 2026-12-05 06:37\n| 2026-12-06 06:38 | Bonn |\n"
+        "The keynote begins on Nov 30, 2026 10:02 AM."
+    ),
+    "commits and processes": (
+        "Bisect:\n- commit 3f2a1bc\n- commit deadbee is bad\nFixed in commit 3f2a1bc.\n"
+        "If pid 4211 dies, start it again. Commit early."
     ),
     "words about time": (
         "Always use the current date and time from the last message. Tell the user what time it\n"
@@ -248,6 +257,46 @@ FAULTY = {
         "a token budget",
         _TURN,
         _SESSION,
+    ),
+    "as of a minute": Faulty(
+        "Stock as of 1 December 2026, 10:02 UTC: 4 bicycles.",
+        "1 December 2026",
+        "clock",
+        "a date in words with minutes",
+        _TURN,
+        _SESSION,
+    ),
+    "a date and a time alone": Faulty(
+        "You are a support agent.\n**Nov 30, 2026 10:02 AM**\nBe brief.",
+        "Nov 30",
+        "clock",
+        "a date in words with minutes",
+        _TURN,
+        _STATIC,
+    ),
+    "timestamp without a colon": Faulty(
+        "You are a support agent, timestamp 1764583651.",
+        "1764583651",
+        "clock",
+        "a Unix time",
+        _TURN,
+        _STATIC,
+    ),
+    "process": Faulty(
+        "You watch a server.\n(pid 4211)",
+        "(pid",
+        "environment",
+        "an environment field",
+        _SESSION,
+        _STATIC,
+    ),
+    "commit": Faulty(
+        "You review code.\nRunning at commit 3f2a1bc",
+        "Running",
+        "environment",
+        "a commit",
+        _SESSION,
+        _STATIC,
     ),
 }
 """One fault each, with what is to be said of it."""

@@ -18,9 +18,9 @@ def _segment(stability: Stability, *texts: str, allow: frozenset[str] = frozense
     return Segment(name="rules", stability=stability, parts=tuple(map(Text, texts)), allow=allow)
 
 
-def test_there_are_twenty_of_each() -> None:
+def test_there_are_more_than_twenty_of_each() -> None:
     """As many false alarms could be given as faults missed."""
-    assert (len(CLEAN), len(FAULTY)) == (20, 20)
+    assert (len(CLEAN), len(FAULTY)) == (22, 25)
 
 
 @pytest.mark.parametrize("text", CLEAN.values(), ids=CLEAN.keys())

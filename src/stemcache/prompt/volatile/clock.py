@@ -3,11 +3,12 @@
 | said by words beside it | changes |
 |---|---|
 | `the current time is 05:14`, `now: …` | with each request; a bare date with the conversation |
-| `updated: 3 minutes ago`, `uptime: 4:12` | with each request |
+| `updated: 3 minutes ago`, `uptime: 4:12`, `as of 30 November 2026, 05:14` | with each request |
 | `generated at 05:14:01`, `session started: …` | with the conversation |
 
 By its form alone, a date with a time to the second, unless the second is 00 or the last of a day,
-as people write them; and what begins a line as `Date:` or `Time:`. Law, changelog, opening hours,
+as people write them; what begins a line as `Date:` or `Time:`; and a date with a time that is all
+of its line, unless the time is a quarter of an hour's, as of plans. Law, changelog, opening hours,
 versions and deadlines are none of these.
 """
 
@@ -65,8 +66,13 @@ _FIELD = re.compile(
     re.IGNORECASE,
 )
 _UNIX = re.compile(
-    r"\b(?:timestamp|ts|now|epoch|unix(?:[\s_-]time)?|time)[\"']?\s?[:=]\s?[\"']?$", re.IGNORECASE
+    r"\b(?:timestamp|ts|now|epoch|unix(?:[\s_-]time)?|time)[\"']?\s?[:=]\s?[\"']?$"
+    r"|\b(?:timestamp|epoch|unix[\s_-]time)\s(?:is\s)?$",
+    re.IGNORECASE,
 )
+_AS_OF = re.compile(r"\bas\sof\W{1,4}(?:the\s)?$", re.IGNORECASE)
+_BARE = re.compile(r"[^\w|-]*")
+_QUARTER = re.compile(r"\d\d?:(?:00|15|30|45)(?![:\d])")
 _DATED = frozenset({"HTTP date", "Unix date line", "ISO time", "date", "date in words"})
 _BY_HAND = re.compile(r"\d\d?:\d\d:00(?!\d)(?![.,]\d{0,8}[1-9])|23:59:59")
 
@@ -80,6 +86,8 @@ def clock_sight(line: Line, token: Token) -> Sight | None:
     fine = finest(token, piece)
     runs = token.name in {"duration", "clock time"} and _RUNNING.search(ahead) is not None
     told = (True, True) if runs else _told(token, piece, ahead, fine)
+    if told is None and fine and token.name in _DATED and _is_all(line, token):
+        told = None if _QUARTER.search(piece) or _BY_HAND.search(piece) else (False, True)
     if told is None:
         return None
     said, each_request = told
@@ -106,6 +114,8 @@ def _told(token: Token, piece: str, ahead: str, fine: str) -> tuple[bool, bool] 
         return True, False
     if fine and _STAMP.search(ahead):
         return True, False
+    if fine and token.name in _DATED and _AS_OF.search(ahead):
+        return None if _QUARTER.search(piece) else (True, True)
     if token.name.startswith("Unix time"):
         by_form = _UNIX.search(ahead) or (token.name == "Unix time" and "." in piece)
         return (False, True) if by_form else None
@@ -113,3 +123,9 @@ def _told(token: Token, piece: str, ahead: str, fine: str) -> tuple[bool, bool] 
     if (to_the_second and not _BY_HAND.search(piece)) or _FIELD.search(ahead):
         return False, bool(fine)
     return None
+
+
+def _is_all(line: Line, token: Token) -> bool:
+    """Whether nothing but signs stands beside it on its line."""
+    before, behind = line.text[: token.start], line.text[token.end :]
+    return _BARE.fullmatch(before) is not None and _BARE.fullmatch(behind) is not None

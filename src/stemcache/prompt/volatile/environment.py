@@ -5,8 +5,9 @@ r"""Which lines picture where a program runs right now.
 | `tokens left: 12,345`, `load average: …`, `visible files: …`, `cursor: 12:4` | with each request |
 | `git status:` with paths below, `current branch: main` | with the conversation |
 
-By its form alone: what git prints of a working tree, `cwd: /home/me`, `hostname: …`, `pid: 4711`. A
-tree of directories drawn by hand, or platforms that are supported, are none of these.
+By its form alone: what git prints of a working tree, `cwd: /home/me`, `hostname: …`, `pid: 4711`,
+and a `commit 3f2a1bc` that is all of its line. A tree of directories drawn by hand, a commit in a
+changelog, or platforms that are supported, are none of these.
 """
 
 import re
@@ -40,7 +41,14 @@ _BRANCH = re.compile(
 _PLACE = re.compile(
     r"\W{0,8}(?:(?:cwd|pwd|(?:primary |current |your )?working[\s_-]dir(?:ectory)?"
     r"|current[\s_-]dir(?:ectory)?)[\"'*]{0,3}(?:\sis)?\s?[:=>]?[\s\"'`*]{0,3}(?:/|~|[A-Z]:\\)\S"
-    r"|host[\s_-]?name[\"']?\s?[:=]\s?[\"']?[a-z]\S{0,60}\d|pids?[\"']?\s?[:=]\s?[\"']?\d)",
+    r"|host[\s_-]?name[\"']?\s?[:=]\s?[\"']?[a-z]\S{0,60}\d|pids?[\"']?\s?[:=]\s?[\"']?\d"
+    r"|(?:pid|process id)\s(?:is\s)?\d{2,7}\b)",
+    re.IGNORECASE,
+)
+_AT_COMMIT = re.compile(
+    r"[^\w-]{0,8}(?:(?:at|on|git|build|built|current|running|deployed|from)\s){0,3}"
+    r"(?:commit|revision|rev|sha|head)\s(?:is\s|at\s)?[`'\"]?"
+    r"(?=[0-9a-f]{0,39}\d)[0-9a-f]{7,40}\W{0,4}$",
     re.IGNORECASE,
 )
 _MOMENT = re.compile(
@@ -78,6 +86,8 @@ def environment_sights(found: Sequence[Line]) -> Iterator[tuple[Line, Sight]]:
             _PORCELAIN.match(text) and any(_PORCELAIN.match(one) for one in _below(found, at)[:1])
         ):
             yield line, _sight("git status", said=False)
+        elif _AT_COMMIT.match(text):
+            yield line, _sight("a commit", said=False)
         elif _PLACE.match(text):
             yield line, _sight("an environment field", said=False)
 
