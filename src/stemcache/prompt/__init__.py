@@ -13,8 +13,10 @@ from stemcache.prompt.segment import Segment, reference, session, static, turn
 from stemcache.prompt.stability import Stability
 from stemcache.prompt.tool import Tool
 from stemcache.prompt.volatile.check import VolatileError
+from stemcache.wire.api import Api
 
 __all__ = [
+    "Api",
     "Conversation",
     "Document",
     "Image",

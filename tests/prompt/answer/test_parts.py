@@ -819,6 +819,22 @@ def _places(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return here
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"promptFeedback": {"blockReason": "SAFETY"}},
+        {"candidates": None, "prompt_feedback": {"block_reason": "SAFETY"}},
+        {"candidates": [], "promptFeedback": {"blockReason": "SAFETY", "safetyRatings": []}},
+    ],
+)
+def test_a_blocked_prompt_is_told_with_its_reason(given: dict[str, Any]) -> None:
+    """Of Gemini, which then answers 200 and no candidate."""
+    with pytest.raises(UsageError, match="was blocked, and its blockReason is 'SAFETY'; change"):
+        parts_of(given, Api.GENERATE)
+    with pytest.raises(UsageError, match="has 0 candidates; give the answer as it came"):
+        parts_of({"candidates": []}, Api.GENERATE)
+
+
 def test_a_text_behind_calls_is_kept_where_the_api_takes_it_back() -> None:
     """Before the first call; else nothing could ever be sent behind the answer."""
     thought_first = {"type": "thinking", "thinking": "t", "signature": "s"}

@@ -21,6 +21,7 @@ from stemcache.prompt.conversation.native import (
     listed,
     mapped,
     native,
+    opened,
     string,
     thought,
     unreadable,
@@ -52,13 +53,29 @@ _BLOB = {"mime_type": "mimeType", "display_name": "displayName", "file_uri": "fi
 def answer_parts(answer: Mapping[str, Any], where: str) -> tuple[Part, ...]:
     """The parts of a whole answer. Linear. Raises UsageError naming the place."""
     at = f"{where}.candidates"
-    candidates = listed(jsonable(answer.get("candidates"), at), at)
+    given = answer.get("candidates")
+    candidates = listed(jsonable([] if given is None else given, at), at)
+    if not candidates:
+        raise _blocked(answer, where)
     if len(candidates) != 1:
         raise unreadable(at, f"has {len(candidates)} candidates", "ask for one, and give that")
     content = mapped(candidates[0], f"{at}[0]").get("content")
     parts = mapped({} if content is None else content, f"{at}[0].content").get("parts")
     found = _parts([] if parts is None else parts, f"{at}[0].content")
     return tuple(filter(worth_keeping, found))
+
+
+def _blocked(answer: Mapping[str, Any], where: str) -> UsageError:
+    """The error for an answer without candidates, which a refused prompt has."""
+    feedback = answer.get("promptFeedback", answer.get("prompt_feedback"))
+    told = camel(opened(feedback, f"{where}.promptFeedback")) if feedback is not None else {}
+    reason = jsonable(told.get("blockReason", told.get("block_reason")), where)
+    if not isinstance(reason, str):
+        return unreadable(f"{where}.candidates", "has 0 candidates", "give the answer as it came")
+    return UsageError(
+        f"{where} has no candidates: the prompt was blocked, and its blockReason is "
+        f"{reason[:40]!r}; change what was asked, nothing was answered to it"
+    )
 
 
 def turns(messages: list[Any]) -> list[Turn]:
