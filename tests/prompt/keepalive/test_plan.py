@@ -10,9 +10,12 @@ import pytest
 from stemcache.errors import UsageError
 from stemcache.prompt.keepalive.gaps import GapEstimate, Gaps, PoissonGaps
 from stemcache.prompt.keepalive.life import Life, life
+from stemcache.prompt.keepalive.ping import ping
 from stemcache.prompt.keepalive.plan import Plan, Stakes, plan, stakes, worth
 from stemcache.prompt.keepalive.rates import rates
+from stemcache.prompt.keepalive.ttl import options
 from stemcache.provider.book import load_book
+from stemcache.wire.api import Api
 
 BOOK = load_book()
 FIVE_MINUTES = Life(300.0, 300.0)
@@ -190,6 +193,66 @@ def test_stakes_are_those_of_the_price_list() -> None:
     assert found.unit == "usd"
     assert found.ping == pytest.approx((100_000 * 0.5 + 10 * 5 + 25) / 1e6)
     assert found.cold == pytest.approx(100_000 * (6.25 - 0.5) / 1e6)
+
+
+def _asked(**changes: object) -> dict[str, object]:
+    message = {"role": "user", "content": "Where?"}
+    return {"model": "claude-opus-4-5", "max_tokens": 9_000, "messages": [message], **changes}
+
+
+@pytest.mark.parametrize(
+    ("body", "api", "answer_tokens"),
+    [
+        (_asked(), Api.MESSAGES, 0),
+        (_asked(tool_choice={"type": "any"}), Api.MESSAGES, 1),
+        (_asked(thinking={"type": "enabled", "budget_tokens": 8_000}), Api.MESSAGES, 8_001),
+        ({"model": "m", "input": "Where?"}, Api.RESPONSES, 16),
+    ],
+)
+def test_a_ping_counts_with_the_most_that_its_answer_can_cost(
+    body: dict[str, object], api: Api, answer_tokens: int
+) -> None:
+    """As `ping` tells it, also where a budget of thoughts is all there is to pay."""
+    rule = BOOK.rule_for("anthropic", "claude-opus-4-5", marked=True)
+    assert rule is not None
+    paid = rates(rule, BOOK.price("anthropic", "claude-opus-4-5"))
+    found = stakes(paid, 100_000, ping=ping(body, api))
+    assert found.ping == pytest.approx((100_000 * 0.5 + answer_tokens * 25) / 1e6)
+    assert found == stakes(paid, 100_000, output_tokens=answer_tokens)
+
+
+def test_a_ping_that_costs_a_budget_of_thoughts_is_not_sent() -> None:
+    """What it saves is less than what it may think; without the ping nobody could tell."""
+    rule = BOOK.rule_for("anthropic", "claude-opus-4-5", marked=True)
+    assert rule is not None
+    price = BOOK.price("anthropic", "claude-opus-4-5")
+    gaps = Gaps.of([400.0, 20.0, 20.0])
+    thinking = _asked(thinking={"type": "enabled", "budget_tokens": 30_000})
+    dear, paid = ping(thinking, Api.MESSAGES), rates(rule, price)
+    assert plan(stakes(paid, 100_000), gaps, life(rule)).pings_s
+    assert not plan(stakes(paid, 100_000, ping=dear), gaps, life(rule)).pings_s
+    for sent, pinged in ((None, True), (dear, False)):
+        (found,) = options(
+            rule,
+            price,
+            gaps,
+            prefix_tokens=100_000,
+            written_tokens=1_000,
+            turns=9,
+            ttls=["5m"],
+            ping=sent,
+        )
+        assert bool(found.plan.pings_s) is pinged
+
+
+def test_what_an_answer_costs_is_said_once() -> None:
+    """By the ping or by a number; and a body is no ping."""
+    paid = rates(BOOK.rule("anthropic", "claude-opus-4-5"), None)
+    sent = ping(_asked(), Api.MESSAGES)
+    with pytest.raises(UsageError, match=r"ping and output_tokens \(5\) are both given; give the"):
+        stakes(paid, 5_000, ping=sent, output_tokens=5)
+    with pytest.raises(UsageError, match=r"ping is of type dict; give what ping\(body, api\)"):
+        stakes(paid, 5_000, ping=sent.body)  # type: ignore[arg-type]
 
 
 def test_nothing_is_at_stake_below_the_minimum() -> None:

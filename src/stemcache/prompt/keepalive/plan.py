@@ -23,6 +23,7 @@ from stemcache.errors import UsageError
 from stemcache.prompt.given import check_callable, check_number, check_type
 from stemcache.prompt.keepalive.gaps import GapEstimate
 from stemcache.prompt.keepalive.life import Life
+from stemcache.prompt.keepalive.ping import Ping
 from stemcache.prompt.keepalive.rates import Rates, Unit
 
 __all__ = ["Plan", "Stakes", "plan", "stakes", "worth"]
@@ -55,21 +56,43 @@ class Plan:
 
 
 def stakes(
-    rates: Rates, prefix_tokens: int, *, behind_tokens: int = 0, output_tokens: int = 1
+    rates: Rates,
+    prefix_tokens: int,
+    *,
+    behind_tokens: int = 0,
+    ping: Ping | None = None,
+    output_tokens: int | None = None,
 ) -> Stakes:
-    """`behind_tokens` are those a ping sends behind the prefix, `output_tokens` its answer's.
+    """`behind_tokens` are those a ping sends behind the prefix, `ping` what is sent.
 
-    The latter is `ping(...).most_output_tokens`, 1 only where the API answers as little: a thinking
-    budget is all paid for at the worst. A prefix below the provider's minimum has nothing at stake.
-    Raises UsageError for what is negative or no number.
+    Its answer counts with the most that it can cost: a thinking budget may be all paid for.
+    `output_tokens` says what answers are known to cost instead; without either it is one token,
+    which is right only where the API answers as little. A prefix below the provider's minimum has
+    nothing at stake. Raises UsageError for what is negative or no number, and for both.
     """
     check_type(rates, Rates, "rates", "give what rates(rule, price) makes")
     check_number(prefix_tokens, "prefix_tokens", low=0)
     check_number(behind_tokens, "behind_tokens", low=0)
-    check_number(output_tokens, "output_tokens", low=0)
+    answer_tokens = _answer_tokens(ping, output_tokens)
     warm = rates.warm(prefix_tokens)
-    ping = warm + behind_tokens * rates.plain + rates.answer(output_tokens)
-    return Stakes(ping=ping, cold=max(rates.cold(prefix_tokens) - warm, 0.0), unit=rates.unit)
+    return Stakes(
+        ping=warm + behind_tokens * rates.plain + rates.answer(answer_tokens),
+        cold=max(rates.cold(prefix_tokens) - warm, 0.0),
+        unit=rates.unit,
+    )
+
+
+def _answer_tokens(ping: Ping | None, output_tokens: int | None) -> int:
+    check_type(ping, Ping | None, "ping", "give what ping(body, api) makes of the last request")
+    if output_tokens is None:
+        return 1 if ping is None else ping.most_output_tokens
+    check_number(output_tokens, "output_tokens", low=0)
+    if ping is not None:
+        raise UsageError(
+            f"ping and output_tokens ({output_tokens}) are both given; give the ping, or what its "
+            "answers are known to cost"
+        )
+    return output_tokens
 
 
 def plan(

@@ -64,7 +64,7 @@ class _Kept(Generic[P]):
 class KeepAlive(Generic[P]):
     """A context; its tasks end with it. For one event loop.
 
-    `send` sends a ping (see `keepalive_ping`) and returns its usage, or None where that is not
+    `send` sends a ping (see `keepalive.ping`) and returns its usage, or None where that is not
     known. `ledger` bounds what may be lost over all that this object keeps; one object a session
     bounds each session. With `dry_run` all happens but the sending, and pings are taken to have
     worked.

@@ -17,6 +17,7 @@ from stemcache.errors import UsageError
 from stemcache.prompt.given import check_number, check_type, listed
 from stemcache.prompt.keepalive.gaps import GapEstimate
 from stemcache.prompt.keepalive.life import Life, life
+from stemcache.prompt.keepalive.ping import Ping
 from stemcache.prompt.keepalive.plan import Plan, plan, stakes
 from stemcache.prompt.keepalive.rates import Unit, rates
 from stemcache.provider.price import Price
@@ -52,6 +53,7 @@ def options(
     pinged: bool = True,
     margin_s: float = 15.0,
     gone_after_s: float | None = None,
+    ping: Ping | None = None,
 ) -> tuple[Option, ...]:
     """Every lifetime of the rule that has a price, the cheapest first.
 
@@ -59,8 +61,8 @@ def options(
     `turns` writes `first_tokens` of prefix too, all of it unless given. Each is followed by a gap,
     the last by one without an end.
     `ttls` are those that the API takes; all of the rule's unless
-    given. `gone_after_s` is when entries of the default lifetime go, as in `life`. Raises
-    UsageError for fewer than one turn.
+    given. `gone_after_s` is when entries of the default lifetime go, as in `life`, and `ping` what
+    would be sent, as in `stakes`. Raises UsageError for fewer than one turn.
     """
     check_type(rule, Rule, "rule", "give the provider's Rule, as load_book().rule(...) has it")
     check_type(price, Price | None, "price", "give a Price, or None where none is known")
@@ -82,7 +84,7 @@ def options(
             continue
         first = name is None or name == rule.ttls[0].name
         lasts = life(rule, ttl=name, gone_after_s=gone_after_s if first else None)
-        stake = stakes(paid, prefix_tokens)
+        stake = stakes(paid, prefix_tokens, ping=ping)
         done = plan(stake, gaps, lasts, margin_s=margin_s, most_pings=1_000 if pinged else 0)
         lost = stake.cold * _comes_late(gaps, lasts)
         begun = stakes(paid, prefix_tokens if first_tokens is None else first_tokens).cold
