@@ -14,6 +14,7 @@ from stemcache.prompt.part import Text
 from stemcache.prompt.render.generate import create
 from stemcache.prompt.request import Layout, Plan
 from stemcache.prompt.segment import session, static, turn
+from stemcache.prompt.stability import Stability
 from stemcache.prompt.tool import Tool
 from stemcache.provider.book import load_book
 from stemcache.wire.api import Api
@@ -322,3 +323,46 @@ def test_a_plans_options_are_those_of_its_body() -> None:
         **LAYOUT.request("openai", "gpt-5.5", _asked("Where?")),
         "top_p": 1,
     }
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"api": "respnses"}, "unknown api 'respnses' from request; did you mean 'responses'"),
+        ({"most": "2"}, "most is of type str; give a whole number from 0 on"),
+        ({"held": [3]}, r"held\[0\] is of type int; give a list of Held"),
+        ({"options": [1]}, "options is of type list; give a dictionary"),
+        ({"provider": None}, "provider is None; give a name"),
+        ({"provider": "antropic"}, "unknown provider 'antropic' from provider; did you mean"),
+        ({"model": 5}, "model is of type int; give its name"),
+        ({"forecast": 1}, "forecast is of type int; give a function of what is laid"),
+        ({"memory": {}}, "memory is of type dict; give the Memory"),
+        ({"placement": []}, "placement is of type list; give what plan"),
+        ({"book": "b"}, r"book is of type str; give what load_book"),
+        ({"turn": turn("now", "x")}, r"turn is of type Segment; give a list of turn"),
+        ({"conversation": "hi"}, "the history is of type str; give a Conversation or"),
+        ({"conversation": [{"role": "user"}]}, r"the history\[0\] is of type dict; give a Conver"),
+    ],
+)
+def test_what_is_no_such_value_is_told_at_the_door(given: dict[str, Any], said: str) -> None:
+    """Before anything is laid."""
+    with pytest.raises(UsageError, match=said):
+        Layout([static("rules", "Be brief.")]).plan(
+            **{"provider": "openai", "model": "gpt-5.6", **given}
+        )
+
+
+def test_why_names_a_tool_that_keeps_what_is_behind_it_from_being_shared() -> None:
+    """Tools stand first, so that one of a session makes the rules its own."""
+    rules = static("rules", "Be brief. " * 2000)
+
+    def why(stability: Stability) -> tuple[str, ...]:
+        tool = Tool(name="refund", description="Pays.", schema={}, stability=stability)
+        layout = Layout([rules], [tool])
+        history = [Message("user", (Text("q"),))]
+        return layout.plan("anthropic", "claude-opus-5-5", history).placement.why
+
+    assert why(Stability.SESSION)[0].startswith(
+        "tool 'refund' is declared session and stands before 5,000 tokens that are more stable"
+    )
+    assert not any("refund" in one for one in why(Stability.STATIC))

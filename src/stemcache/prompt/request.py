@@ -26,12 +26,13 @@ chat template come from `render_template.render(layout.lay(order, history))`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
 from stemcache.errors import UsageError
 from stemcache.prompt.conversation.conversation import Conversation
+from stemcache.prompt.given import check_callable, check_number, check_type, chosen, listed
 from stemcache.prompt.layout import Layout as BareLayout
 from stemcache.prompt.marks.forecast import Forecast
 from stemcache.prompt.marks.forecasts import a_request_a_minute
@@ -40,6 +41,7 @@ from stemcache.prompt.marks.place import place
 from stemcache.prompt.marks.placement import Held, Placement
 from stemcache.prompt.marks.prefixes import prefixes_of
 from stemcache.prompt.marks.supposed import supposed
+from stemcache.prompt.marks.why import unshared
 from stemcache.prompt.marks.written import written_by
 from stemcache.prompt.message import Message
 from stemcache.prompt.piece import Laid
@@ -207,7 +209,14 @@ class Layout(BareLayout):
         `book` is the shipped one unless given. Raises UsageError for a provider that is not known,
         `held` beside a memory, and a time without one.
         """
+        _check_kinds(provider, model, options, held, most)
+        if forecast is not None:
+            check_callable(forecast, "forecast", "give a function of what is laid, as AlwaysAlive")
+        check_type(memory, Memory | None, "memory", "give the Memory of the conversation")
+        check_type(placement, Placement | None, "placement", "give what plan(...) placed before")
+        check_type(book, Book | None, "book", "give what load_book(...) returns")
         _check_memory(memory, now_s, held)
+        api = None if api is None else chosen(api, Api, "api", "request")
         given = {} if options is None else options
         found = resolve(
             _shipped() if book is None else book,
@@ -241,6 +250,7 @@ class Layout(BareLayout):
             placement = place(
                 laid, rule=rule, price=found.price, forecast=expected, held=held, most=most
             )
+            placement = replace(placement, why=(*unshared(laid), *placement.why))
         return Plan(
             api=written_for,
             model=model,
@@ -256,6 +266,19 @@ class Layout(BareLayout):
 def _shipped() -> Book:
     """The book as shipped: read once, never changed."""
     return load_book()
+
+
+def _check_kinds(
+    provider: object, model: object, options: object, held: object, most: object
+) -> None:
+    check_type(provider, str, "provider", "give a name, such as 'anthropic'")
+    check_type(model, str, "model", "give its name")
+    if options is not None:
+        check_type(options, Mapping, "options", "give a dictionary of members of the body")
+    if held is not None:
+        listed(held, Held, "held", "give a list of Held(boundary, alive)")
+    if most is not None:
+        check_number(most, "most", low=0, whole=True)
 
 
 def _check_memory(memory: Memory | None, now_s: float | None, held: Sequence[Held] | None) -> None:

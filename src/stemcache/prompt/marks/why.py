@@ -17,9 +17,30 @@ from stemcache.prompt.marks.ground import Ground
 from stemcache.prompt.marks.terms import Terms
 from stemcache.prompt.piece import Laid
 from stemcache.prompt.stability import Stability
+from stemcache.prompt.tool import Tool
 from stemcache.provider.rule import Rule
 
-__all__ = ["ends_of_stabilities", "reasons"]
+__all__ = ["ends_of_stabilities", "reasons", "unshared"]
+
+
+def unshared(laid: Laid) -> Iterator[str]:
+    """Says so where a tool stands before what is more stable: that is shared no further than it.
+
+    Costs O(pieces · tools that are not static).
+    """
+    for at, piece in enumerate(laid.pieces):
+        if not isinstance(piece.source, Tool) or piece.stability is Stability.STATIC:
+            continue
+        behind = sum(
+            one.tokens for one in laid.pieces[at + 1 :] if one.stability.rank < piece.stability.rank
+        )
+        if behind:
+            yield (
+                f"tool {piece.source.name!r} is declared {piece.stability} and stands before "
+                f"{behind:,} tokens that are more stable, so that they are shared no further than "
+                "it is; declare it static where everybody may have it"
+            )
+            return
 
 
 def reasons(
