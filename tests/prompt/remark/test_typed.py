@@ -110,3 +110,20 @@ def test_results_of_functions_before_there_were_tools_stay_strings(model: str) -
     assert isinstance(made["messages"][0]["content"], list)
     if model == "gpt-5.6":
         assert misfits(made, CHAT) == []
+
+
+@pytest.mark.parametrize(
+    ("model", "api"),
+    [("gpt-5.6", Api.CHAT), ("gpt-5.6", Api.RESPONSES), ("qwen-max", Api.CHAT)],
+)
+def test_texts_are_listed_before_there_is_a_mark(model: str, api: Api) -> None:
+    """A conversation too short to be kept has the form that it has when it is longer."""
+    name = "messages" if api is Api.CHAT else "input"
+    told: list[Body] = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+    short = marked({"model": model, name: told[:1]}, api)
+    asks: Body = {"role": "user", "content": RULES}
+    long = marked({"model": model, name: [*told, asks]}, api)
+    assert short.placement is not None
+    assert not short.placement.marks
+    assert long.body[name][0] == short.body[name][0]
+    assert isinstance(short.body[name][0]["content"], list)

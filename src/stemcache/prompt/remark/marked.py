@@ -41,7 +41,7 @@ class Remarked:
     """A body to send."""
 
     body: dict[str, Any]
-    """With marks; where there are none to place, equal to the one that was given."""
+    """With marks; where nothing was decided, equal to the one that was given."""
     placement: Placement | None
     """None where nothing was decided."""
     why: tuple[str, ...] = ()

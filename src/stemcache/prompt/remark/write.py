@@ -47,7 +47,7 @@ def written(
         return made
     if breakpoints:
         made = with_cache_options(made, placement)
-    if api in _LISTED and (placement.marks or breakpoints):
+    if api in _LISTED:  # also without a mark: the next request may have its first
         _list_all(made, api)
     for mark in reversed(placement.marks):  # from the end: cache points are inserted
         if not 0 < mark.boundary <= len(prompt.spans):
