@@ -49,7 +49,9 @@ def test_with_a_memory_the_next_request_marks_what_the_one_before_wrote() -> Non
     assert _marked_blocks(_body(memory, _grown(1), 0.0)) == [29]
     assert _marked_blocks(_body(memory, _grown(2), 60.0)) == [29, 60]
     assert _marked_blocks(_body(memory, _grown(3), 120.0)) == [60, 91]
-    body = LAYOUT.request("anthropic", CLAUDE, _grown(3), [NOW], options={"max_tokens": 9}, held=())
+    body = LAYOUT.request(
+        "anthropic", CLAUDE, _grown(3), [NOW], options={"max_tokens": 9}, memory=Memory()
+    )
     assert _marked_blocks(body) == [91]
     assert _marked_blocks(_body(None, _grown(3))) == [60, 91]
 

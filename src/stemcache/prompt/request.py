@@ -201,13 +201,13 @@ class Layout(BareLayout):
         everybody and of each conversation, nine in ten of which go on.
         `memory` tells what this conversation's earlier requests have written, and `now_s` how long
         ago, in seconds of any clock that does not go back; without a time the forecast tells.
-        `held` says it by boundaries of this layout instead, an empty one that nothing is. Without
-        either the history tells what earlier requests have likely marked. `most` is that of
-        `place`. `api` is needed where a provider has several and the usual one is not meant.
-        `explicit`: the caller's marks, or objects, where the provider keeps prefixes by itself too.
-        `placement` is used in place of the best one: a cached object ends where it was made to end.
-        `book` is the shipped one unless given. Raises UsageError for a provider that is not known,
-        `held` beside a memory, and a time without one.
+        `held` says it by boundaries of this layout instead. Without either the history tells what
+        earlier requests have likely marked; an empty memory says that nothing is there.
+        `most` is that of `place`. `api` is needed where a provider has several and the usual one is
+        not meant. `explicit`: the caller's marks, or objects, where the provider keeps prefixes by
+        itself too. `placement` is used in place of the best one: a cached object ends where it was
+        made to end. `book` is the shipped one unless given. Raises UsageError for a provider that
+        is not known, `held` beside a memory, and a time without one.
         """
         _check_kinds(provider, model, options, held, most)
         if forecast is not None:
@@ -245,7 +245,7 @@ class Layout(BareLayout):
             if memory is not None:
                 names = prefixes_of(laid, rule=rule, model=model, api=written_for, options=given)
                 held = memory.held(names, forecast=expected, now_s=now_s)
-            elif held is None:
+            elif not held:
                 held = supposed(laid, rule=rule, price=found.price, forecast=expected, most=most)
             placement = place(
                 laid, rule=rule, price=found.price, forecast=expected, held=held, most=most

@@ -63,7 +63,7 @@ def play(
     memory: Memory | None = None,
     *,
     cache: PromptCache | None = None,
-    held: tuple[Held, ...] | None = None,
+    forgets: bool = False,
     most: int | None = None,
 ) -> Played:
     """One conversation's requests, 20 seconds apart, against the simulated cache."""
@@ -79,9 +79,8 @@ def play(
             behind,
             api=api,
             options=OPTIONS.get(api, {}),
-            memory=memory,
+            memory=Memory() if forgets else memory,
             now_s=None if memory is None else now_s,
-            held=held,
             most=most,
         )
         if memory is not None:
@@ -143,7 +142,7 @@ def test_an_agent_without_a_memory_reads_what_one_with_it_does(
 def test_what_it_would_be_without_supposing_anything(target: tuple[str, str, Api]) -> None:
     """The history is lost, but for an API that counts a run of results as one."""
     prompts = agent(25, timed=True, steps=8)
-    alone, nothing = play(target, prompts), play(target, prompts, held=())
+    alone, nothing = play(target, prompts), play(target, prompts, forgets=True)
     if target[0] == "anthropic":
         assert nothing.read_tokens == alone.read_tokens
     else:

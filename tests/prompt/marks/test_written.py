@@ -11,7 +11,7 @@ from benchmarks.placement.marks import shaped
 from stemcache.prompt.conversation.conversation import Conversation
 from stemcache.prompt.marks.breakpoints import endings
 from stemcache.prompt.marks.memory import Memory
-from stemcache.prompt.marks.placement import Held, Placed, Placement
+from stemcache.prompt.marks.placement import Placed, Placement
 from stemcache.prompt.marks.written import written_by
 from stemcache.prompt.message import Message
 from stemcache.prompt.part import Text
@@ -86,7 +86,7 @@ def test_an_agent_with_large_turns_reads_what_it_has_written(
 ) -> None:
     """Thirty blocks a turn: the simulated cache finds all but the last one, at a lower price."""
     whole = _played(provider, model, options, Memory())
-    alone = _played(provider, model, options, None, held=())
+    alone = _played(provider, model, options, None)
     assert whole.written_tokens < alone.written_tokens / 2
     # Of the last prompt, all but what its own turn has brought.
     assert whole.last_read > 0.85 * whole.last_tokens
@@ -107,7 +107,6 @@ def _played(
     model: str,
     options: Mapping[str, Any],
     memory: Memory | None,
-    held: tuple[Held, ...] | None = None,
 ) -> _Played:
     layout = Layout([static("rules", "Be brief. " * 2_000)])
     talk = Conversation()
@@ -126,10 +125,9 @@ def _played(
             model,
             talk,
             [turn("now", f"At {number}.")],
-            memory=memory,
+            memory=Memory() if memory is None else memory,  # an empty one: nothing is there
             now_s=None if memory is None else now_s,
             options=options,
-            held=held,
         )
         if memory is not None:
             plan.sent(memory, now_s=now_s)
