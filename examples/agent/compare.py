@@ -13,6 +13,7 @@ model, providers get the full shop: below 1,024 tokens they keep nothing.
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
@@ -73,6 +74,7 @@ def on_endpoint(ours: Workers, url: str, *, small: bool) -> tuple[dict[str, Any]
     found = {
         "model": target.model,
         "requests": len(sent),
+        "load": round(os.getloadavg()[1], 1),
         "attainable": longest_prefixes(prompts),
         "agents": agents,
     }

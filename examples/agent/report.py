@@ -40,7 +40,8 @@ def quoted_tables(figures: Figures) -> dict[str, str]:
     )
     endpoint = (
         f"{served['requests']} requests to {served['model']}; attainable are "
-        f"{served['attainable']:.1%}; TTFT is the median.\n"
+        f"{served['attainable']:.1%}; TTFT is the median, with other work on the machine "
+        f"(load {served['load']:.1f}).\n"
     )
     most = ", ".join(f"{model} {one['attainable']:.1%}" for model, one in figures["rules"].items())
     return {

@@ -12,10 +12,9 @@ from examples.agent.loop import Agent, Target
 from examples.agent.naive import Naive
 from examples.agent.script import Moment
 from examples.agent.shop import Shop
-from stemcache.prompt import Conversation, Layout, Segment, session, static, turn
+from stemcache.prompt import Api, Conversation, Layout, Segment, session, static, turn
 from stemcache.prompt.canonical import canonical_json
 from stemcache.prompt.render.chat import tool_definition
-from stemcache.wire.api import Api
 
 __all__ = ["CHATS_ALONE", "STEPS", "Appended", "Layered", "Ordered", "Timeless"]
 

@@ -174,6 +174,7 @@ FIGURES: dict[str, Any] = {
     "endpoint": {
         "model": "m",
         "requests": 2,
+        "load": 1.5,
         "attainable": 0.8,
         "agents": {"naive": {"prompt_tokens": 1000, "cached_tokens": 400, "ttft_ms": 12.4}},
     },
