@@ -33,6 +33,7 @@ from stemcache.prompt.marks.markable import is_markable
 from stemcache.prompt.message import Message, Speaker
 from stemcache.prompt.part import Document, Image, Part, Text, ToolCall, ToolResult
 from stemcache.prompt.piece import Laid, Piece
+from stemcache.prompt.render.media import check_media
 from stemcache.prompt.segment import Segment
 from stemcache.prompt.stability import Stability
 from stemcache.prompt.tool import Tool
@@ -69,6 +70,8 @@ class Layout:
     ) -> None:
         given: tuple[Segment, ...] = listed(segments, Segment, "segments", _SEGMENTS)
         _check_segments(given)
+        for one in given:
+            check_media(one.parts, f"segment {one.name!r}")
         if count is not None:
             check_callable(count, "count", "give a function from a text to its tokens")
         self._count = count_bytes if count is None else count
@@ -266,7 +269,7 @@ def _run(part: Part) -> Run | None:
             return None
 
 
-def _check_segments(segments: Sequence[Segment]) -> None:
+def _check_segments(segments: Iterable[Segment]) -> None:
     names: set[str] = set()
     for one in segments:
         if one.name in names:

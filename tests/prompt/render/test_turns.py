@@ -50,7 +50,7 @@ def test_messages_are_told_by_their_numbers() -> None:
         ("assistant", 1),
         ("user", 1),
     ]
-    assert tools_of(prompt) == ((0, SEARCH),)
+    assert tools_of(prompt, Api.CHAT) == ((0, SEARCH),)
     assert system_texts(prompt, Api.CHAT) == ((1, "Be brief."),)
 
 

@@ -38,6 +38,7 @@ from stemcache.prompt.given import check_each, check_type, listed
 from stemcache.prompt.message import Message
 from stemcache.prompt.part import Document, Image, Native, Part, Text, ToolCall, ToolResult
 from stemcache.prompt.render.calls import check_ids
+from stemcache.prompt.render.media import check_media
 from stemcache.wire.api import Api
 
 __all__ = ["Conversation", "Extended", "RewrittenError"]
@@ -137,7 +138,9 @@ class Conversation:
                 f"{len(waiting)} calls wait for their results: {names}; give them by results() "
                 "before the user's message"
             )
-        self.append(Message("user", tuple(_part(one) for one in content)))
+        parts = tuple(_part(one) for one in content)
+        check_media(parts, "the user's message")
+        self.append(Message("user", parts))
 
     def results(self, *results: ToolResult) -> None:
         """Append what tools answered: all calls that wait, in any order; kept in that of the calls.
@@ -151,6 +154,7 @@ class Conversation:
             "results",
             "give each as a ToolResult(call_id=..., parts=...), a list of them with * before it",
         )
+        check_media(results, "a result")
         self.append(Message("user", settled(results, self.pending)))
 
     def answer(self, answer: object, api: Api) -> tuple[Part, ...]:

@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, assert_never
 
 from stemcache.errors import UsageError
-from stemcache.prompt.canonical import canonical_schema
 from stemcache.prompt.marks.placement import Placed, Placement
 from stemcache.prompt.part import (
     Document,
@@ -35,6 +34,7 @@ from stemcache.prompt.render.marks import Marks
 from stemcache.prompt.render.media import address, data_url, file_name
 from stemcache.prompt.render.openai import breakpoint_of, with_cache_options
 from stemcache.prompt.render.options import options_of
+from stemcache.prompt.render.tools import schema_of
 from stemcache.prompt.render.turns import (
     Block,
     Turn,
@@ -79,7 +79,7 @@ def render(
     system = system_texts(laid, Api.CHAT)
     turns = turns_of(laid, Api.CHAT)
     check_turns(merged(turns), Api.CHAT)
-    tools = tools_of(laid)
+    tools = tools_of(laid, Api.CHAT)
     sent = [place for place, _ in (*tools, *system)]
     marks = Marks(laid, placement, [*sent, *(b.place for turn in turns for b in turn.blocks)])
     writer = _Writer(marks, marker, listed=marked or marker == "cache_control")
@@ -106,7 +106,7 @@ def messages_of(laid: Laid) -> list[dict[str, Any]]:
 def tool_definition(tool: Tool) -> dict[str, Any]:
     """A tool as chats and templates have it."""
     described = {"description": tool.description} if tool.description else {}
-    function = {"name": tool.name, **described, "parameters": canonical_schema(tool.schema)}
+    function = {"name": tool.name, **described, "parameters": schema_of(tool, Api.CHAT)}
     return {"type": "function", "function": function}
 
 

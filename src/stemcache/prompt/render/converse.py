@@ -17,7 +17,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
 from stemcache.errors import UsageError
-from stemcache.prompt.canonical import canonical_schema
 from stemcache.prompt.marks.placement import Placed, Placement
 from stemcache.prompt.part import (
     Document,
@@ -34,6 +33,7 @@ from stemcache.prompt.render.calls import arguments_of, check_turns
 from stemcache.prompt.render.marks import Marks
 from stemcache.prompt.render.media import address, bytes_of, ending
 from stemcache.prompt.render.options import options_of
+from stemcache.prompt.render.tools import schema_of
 from stemcache.prompt.render.turns import (
     Block,
     Turn,
@@ -66,7 +66,7 @@ def render(
     """
     given = options_of(options, _TAKEN)
     config = _config(given.pop("toolConfig", {}))
-    tools = tools_of(laid)
+    tools = tools_of(laid, Api.CONVERSE)
     system = system_texts(laid, Api.CONVERSE)
     turns = merged(turns_of(laid, Api.CONVERSE))
     check_turns(turns, Api.CONVERSE)
@@ -97,7 +97,7 @@ def _config(given: Any) -> dict[str, Any]:
 
 def _tool(tool: Tool) -> dict[str, Any]:
     described = {"description": tool.description} if tool.description else {}
-    schema = {"json": canonical_schema(tool.schema)}
+    schema = {"json": schema_of(tool, Api.CONVERSE)}
     return {"toolSpec": {"name": tool.name, **described, "inputSchema": schema}}
 
 

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, assert_never
 
 from stemcache.errors import UsageError
-from stemcache.prompt.canonical import canonical_schema
 from stemcache.prompt.marks.placement import Placed, Placement
 from stemcache.prompt.part import (
     Document,
@@ -31,6 +30,7 @@ from stemcache.prompt.piece import Laid
 from stemcache.prompt.render.calls import arguments_of, check_turns, names_of
 from stemcache.prompt.render.media import address, source
 from stemcache.prompt.render.options import options_of
+from stemcache.prompt.render.tools import schema_of
 from stemcache.prompt.render.turns import (
     Block,
     Turn,
@@ -178,7 +178,7 @@ def _instructions(laid: Laid) -> dict[str, Any]:
     system = system_texts(laid, Api.GENERATE)
     if system:
         made["systemInstruction"] = {"parts": [{"text": text} for _, text in system]}
-    tools = tools_of(laid)
+    tools = tools_of(laid, Api.GENERATE)
     if tools:
         made["tools"] = [{"functionDeclarations": [_tool(tool) for _, tool in tools]}]
     return made
@@ -189,7 +189,7 @@ def _tool(tool: Tool) -> dict[str, Any]:
     return {
         "name": tool.name,
         **described,
-        "parametersJsonSchema": canonical_schema(tool.schema),
+        "parametersJsonSchema": schema_of(tool, Api.GENERATE),
     }
 
 

@@ -1,11 +1,21 @@
 """Pictures and files by what APIs ask for: their bytes, an address, a name."""
 
 from base64 import b64decode
+from collections.abc import Iterable
 
 from stemcache.errors import UsageError
-from stemcache.prompt.part import Document, Image
+from stemcache.prompt.part import Document, Image, Part, ToolResult
 
-__all__ = ["address", "bytes_of", "data_url", "ending", "file_name", "source", "text_of"]
+__all__ = [
+    "address",
+    "bytes_of",
+    "check_media",
+    "data_url",
+    "ending",
+    "file_name",
+    "source",
+    "text_of",
+]
 
 _ENDINGS = {
     "application/msword": "doc",
@@ -18,6 +28,21 @@ _ENDINGS = {
     "text/markdown": "md",
     "text/plain": "txt",
 }
+
+
+def check_media(parts: Iterable[Part], at: str) -> None:
+    """Raise UsageError for a picture or a file that no API would read. Linear in its bytes.
+
+    For where they come in: what is sent again and again is not looked at each time.
+    """
+    for part in parts:
+        if isinstance(part, ToolResult):
+            check_media(part.parts, at)
+        elif isinstance(part, Image | Document):
+            said = f"the {type(part).__name__} of {at}"
+            _check(part, said)
+            if part.base64 is not None:
+                bytes_of(part, said)
 
 
 def source(part: Image | Document, at: str) -> str:

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from typing import Any, assert_never
 
 from stemcache.errors import UsageError
-from stemcache.prompt.canonical import canonical_schema
 from stemcache.prompt.marks.placement import Placed, Placement
 from stemcache.prompt.part import (
     Document,
@@ -29,6 +28,7 @@ from stemcache.prompt.render.calls import arguments_of, check_turns
 from stemcache.prompt.render.marks import Marks
 from stemcache.prompt.render.media import address, source, text_of
 from stemcache.prompt.render.options import options_of
+from stemcache.prompt.render.tools import schema_of
 from stemcache.prompt.render.turns import (
     Block,
     Turn,
@@ -60,7 +60,7 @@ def render(
     given = options_of(options, _TAKEN)
     if "max_tokens" not in given:
         raise UsageError("options have no max_tokens, which Messages needs; give options it")
-    tools = tools_of(laid)
+    tools = tools_of(laid, Api.MESSAGES)
     system = system_texts(laid, Api.MESSAGES)
     turns = merged(turns_of(laid, Api.MESSAGES))
     check_turns(turns, Api.MESSAGES)
@@ -80,7 +80,7 @@ def render(
 
 def _tool(tool: Tool) -> dict[str, Any]:
     described = {"description": tool.description} if tool.description else {}
-    return {"name": tool.name, **described, "input_schema": canonical_schema(tool.schema)}
+    return {"name": tool.name, **described, "input_schema": schema_of(tool, Api.MESSAGES)}
 
 
 def _message(turn: Turn, marks: Marks) -> dict[str, Any]:

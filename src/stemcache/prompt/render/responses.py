@@ -15,7 +15,6 @@ developers' messages and on results. That a result failed is not told: there is 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
-from stemcache.prompt.canonical import canonical_schema
 from stemcache.prompt.marks.placement import Placed, Placement
 from stemcache.prompt.part import (
     Document,
@@ -32,6 +31,7 @@ from stemcache.prompt.render.marks import Marks
 from stemcache.prompt.render.media import address, data_url, file_name
 from stemcache.prompt.render.openai import breakpoint_of, with_cache_options
 from stemcache.prompt.render.options import options_of
+from stemcache.prompt.render.tools import schema_of
 from stemcache.prompt.render.turns import (
     Block,
     SystemText,
@@ -62,7 +62,7 @@ def render(
     Linear in the prompt; changes nothing. Raises UsageError for what the API would refuse.
     """
     given = with_cache_options(options_of(options, _TAKEN), placement)
-    tools = tools_of(laid)
+    tools = tools_of(laid, Api.RESPONSES)
     system = system_texts(laid, Api.RESPONSES)
     turns = turns_of(laid, Api.RESPONSES)
     check_turns(merged(turns), Api.RESPONSES)
@@ -81,7 +81,7 @@ def render(
 
 def _tool(tool: Tool) -> dict[str, Any]:
     described = {"description": tool.description} if tool.description else {}
-    schema = canonical_schema(tool.schema)
+    schema = schema_of(tool, Api.RESPONSES)
     # Left out, `strict` is true here, and the API would rewrite the schema.
     return {
         "type": "function",

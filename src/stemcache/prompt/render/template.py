@@ -15,6 +15,7 @@ from stemcache.errors import RequestError, UsageError
 from stemcache.prompt.piece import Laid
 from stemcache.prompt.render.chat import messages_of, tool_definition
 from stemcache.prompt.render.turns import tools_of
+from stemcache.wire.api import Api
 from stemcache.wire.messages import messages_for_template
 
 __all__ = ["render", "tools"]
@@ -34,4 +35,4 @@ def render(laid: Laid) -> list[dict[str, Any]]:
 
 def tools(laid: Laid) -> list[dict[str, Any]]:
     """Definitions of tools for the template's `tools`."""
-    return [tool_definition(tool) for _, tool in tools_of(laid)]
+    return [tool_definition(tool) for _, tool in tools_of(laid, Api.CHAT)]

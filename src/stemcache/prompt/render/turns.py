@@ -28,6 +28,7 @@ from stemcache.prompt.part import (
     ToolResult,
 )
 from stemcache.prompt.piece import Laid, Piece
+from stemcache.prompt.render.tools import check_name
 from stemcache.prompt.segment import Segment
 from stemcache.prompt.tool import Tool
 from stemcache.wire.api import Api
@@ -75,13 +76,17 @@ class Turn:
     blocks: tuple[Block, ...]
 
 
-def tools_of(laid: Laid) -> tuple[tuple[int, Tool], ...]:
-    """Tools with the numbers of their pieces, in the order laid."""
-    return tuple(
-        (place, piece.source)
-        for place, piece in enumerate(laid.pieces)
-        if isinstance(piece.source, Tool)
-    )
+def tools_of(laid: Laid, api: Api) -> tuple[tuple[int, Tool], ...]:
+    """Tools with the numbers of their pieces, in the order laid.
+
+    Raises UsageError for a name that the API refuses.
+    """
+    found: list[tuple[int, Tool]] = []
+    for place, piece in enumerate(laid.pieces):
+        if isinstance(piece.source, Tool):
+            check_name(piece.source, api)
+            found.append((place, piece.source))
+    return tuple(found)
 
 
 def system_texts(laid: Laid, api: Api) -> tuple[SystemText, ...]:
