@@ -151,6 +151,31 @@ def test_the_next_request_begins_with_what_the_one_before_kept(
         assert _blocks(after, members)[: len(kept)] == kept
 
 
+@pytest.mark.parametrize(
+    ("provider", "model", "explicit"),
+    [
+        ("openai", GPT, False),
+        ("openai", "gpt-5.5", False),
+        ("deepseek", "deepseek-chat", False),
+        ("vllm", "my-model", False),
+        ("qwen", "qwen3.7-max", True),
+    ],
+)
+@pytest.mark.parametrize("with_turn", [False])
+def test_content_keeps_its_form_while_a_conversation_grows(
+    provider: str, model: str, *, explicit: bool, with_turn: bool
+) -> None:
+    """From below a minimum, where there are no marks, to behind it: list or string, never both."""
+    layout = Layout([static("rules", "Be brief. " * 300)])
+    forms = set()
+    for count in range(1, 9):
+        told = _asked(*("x " * 600 for _ in range(count)))
+        now = [turn("now", f"It is 05:14:0{count}.")] if with_turn else []
+        body = layout.request(provider, model, told, now, api=Api.CHAT, explicit=explicit)
+        forms |= {type(one["content"]) for one in body["messages"]}
+    assert forms == ({list} if explicit or model == GPT else {str})
+
+
 def _blocks(body: dict[str, Any], members: tuple[str, ...]) -> list[str]:
     """Content blocks and tools as texts without their marks."""
     found: list[str] = []

@@ -72,6 +72,8 @@ _WRITTEN_IN: Mapping[Kind, frozenset[Api]] = {
     "objects": frozenset({Api.GENERATE}),
 }
 """By kind of rule, the APIs that have a word for its marks; kinds without marks take any."""
+_MARKED: frozenset[Kind] = frozenset({"breakpoints", "markers"})
+"""Kinds of rules whose marks stand in the prompt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +97,8 @@ class Plan:
         """
         given = self.options if options is None else options
         laid, placement, model = self.laid, self.placement, self.model
+        kind = None if self.rule is None else self.rule.kind
+        listed = kind in _MARKED  # this request may have no mark, and the next one its first
         match self.api:
             case Api.MESSAGES:
                 return render_messages.render(laid, placement, model=model, options=given)
@@ -103,15 +107,17 @@ class Plan:
             case Api.GENERATE:
                 return render_generate.render(laid, placement, model=model, options=given)
             case Api.RESPONSES:
-                return render_responses.render(laid, placement, model=model, options=given)
+                return render_responses.render(
+                    laid, placement, model=model, options=given, listed=listed
+                )
             case Api.CHAT:
-                kind = None if self.rule is None else self.rule.kind
                 return render_chat.render(
                     laid,
                     placement,
                     model=model,
                     options=given,
                     marker="cache_control" if kind == "markers" else "prompt_cache_breakpoint",
+                    listed=listed,
                 )
             case Api.COMPLETIONS:
                 raise AssertionError("plan() makes none for completions")

@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -6,7 +6,7 @@ from stemcache.errors import UsageError
 from stemcache.prompt.marks.placement import Placement
 from stemcache.prompt.part import Document, Image, Part, Text
 from stemcache.prompt.piece import Laid
-from stemcache.prompt.render.chat import render
+from stemcache.prompt.render.chat import Marker, render
 from stemcache.prompt.segment import static, turn
 from stemcache.wire.api import Api
 from tests.prompt.rendering import (
@@ -156,16 +156,19 @@ def test_other_servers_take_marks_as_anthropic_writes_them() -> None:
     }
 
 
-def test_where_marks_are_cache_control_a_first_mark_changes_nothing_before_it() -> None:
+@pytest.mark.parametrize("marker", get_args(Marker))
+def test_where_content_is_listed_a_first_mark_changes_nothing_before_it(marker: Marker) -> None:
     """A prompt below the minimum has none; the next one, which is longer, may."""
     history = (user("q"), assistant("a", call()), user(result("a", Text("1"))))
     sent = [
-        render(laid(*told, system=[RULES]), marked, model="m", options={}, marker="cache_control")
+        render(
+            laid(*told, system=[RULES]), marked, model="m", options={}, marker=marker, listed=True
+        )
         for told, marked in ((history, UNMARKED), ((*history, user("go on")), marks(6)))
     ]
     first, second = (one["messages"] for one in sent)
     assert second[: len(first)] == first
-    assert second[-1]["content"][0]["cache_control"] == {"type": "ephemeral"}
+    assert marker in second[-1]["content"][0]
 
 
 def test_the_apis_own_breakpoint_is_left_on_where_the_placement_leaves_it() -> None:

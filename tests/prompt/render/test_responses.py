@@ -132,6 +132,19 @@ def test_a_mark_on_a_result_stands_on_its_last_part() -> None:
     assert second["output"] == ""
 
 
+def test_where_outputs_are_listed_a_first_mark_changes_nothing_before_it() -> None:
+    """A prompt below the minimum has none; the next one, which is longer, may."""
+    results = user(result("a", Text("1")), result("b"))
+    history = (user("q"), assistant("a", call("a"), call("b")), results)
+    sent = [
+        render(laid(*told), marked, model="m", options={}, listed=True)["input"]
+        for told, marked in ((history, UNMARKED), ((*history, user("go on")), marks(7)))
+    ]
+    assert sent[1][: len(sent[0])] == sent[0]
+    assert [item["output"] for item in sent[0][-2:]] == [[{"type": "input_text", "text": "1"}], ""]
+    assert "prompt_cache_breakpoint" in sent[1][-1]["content"][0]
+
+
 def test_an_answer_with_an_id_goes_back_as_the_item_that_it_was() -> None:
     """Texts of one item in one, for ids are unique; a phase alone stands on a plain message."""
     around = native(Api.RESPONSES, id="msg_1", status="completed", phase="final_answer")

@@ -7,11 +7,13 @@ messages   system                the texts of the system section, in one message
            assistant             content, then tool_calls
            tool                  one for each result
 ```
-A lone text is a string, which every server takes. Where the request has marks, or its server's are
-`cache_control`, all content is a list of parts, so that a mark that moves on, or comes in late,
-changes nothing that it leaves behind. Messages of one speaker stay apart: from gpt-5.6 on a message
-that grew is another one. Marks stand on content parts; tools and calls can have none. That a result
-failed is not told: there is no member for it.
+A lone text is a string, which every server takes. Where a later request may have marks (`listed`),
+all content is a list of parts from the first request on, so that a mark that moves on, or comes in
+late, changes nothing that it leaves behind.
+
+Messages of one speaker stay apart: from gpt-5.6 on a message that grew is another one. Marks stand
+on content parts; tools and calls can have none. That a result failed is not told: there is no
+member for it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -67,13 +69,14 @@ def render(
     model: str,
     options: Mapping[str, Any],
     marker: Marker = "prompt_cache_breakpoint",
+    listed: bool = False,
 ) -> dict[str, Any]:
     """A body for `OpenAI().chat.completions.create(**body)`; `prompt_cache_key` is an option.
 
+    `listed`: content is lists, as it is with marks; for all requests of a conversation the same.
     Linear in the prompt; changes nothing. Raises UsageError for what the API would refuse.
     """
     given = options_of(options, _TAKEN)
-    marked = bool(placement.marks)
     if marker == "prompt_cache_breakpoint":
         given = with_cache_options(given, placement)
     system = system_texts(laid, Api.CHAT)
@@ -82,7 +85,7 @@ def render(
     tools = tools_of(laid, Api.CHAT)
     sent = [place for place, _ in (*tools, *system)]
     marks = Marks(laid, placement, [*sent, *(b.place for turn in turns for b in turn.blocks)])
-    writer = _Writer(marks, marker, listed=marked or marker == "cache_control")
+    writer = _Writer(marks, marker, listed=listed or bool(placement.marks))
     body: dict[str, Any] = {"model": model, **given}
     if tools:
         body["tools"] = [tool_definition(tool) for _, tool in tools]

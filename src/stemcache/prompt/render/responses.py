@@ -7,9 +7,10 @@ input      message developer     the texts of the system section: instructions c
            message assistant     one for each text, with the id and phase that it came with
            reasoning, function_call, function_call_output, …      one item each, in their order
 ```
-Content of users is always a list of parts, and where the request has marks outputs are too, so
-that a mark that moves on changes nothing that it leaves behind. Marks stand on parts of users' and
-developers' messages and on results. That a result failed is not told: there is no member for it.
+Content of users is always a list of parts. Where a later request may have marks (`listed`) outputs
+are too, from the first request on, so that a mark that moves on, or comes in late, changes nothing
+that it leaves behind. Marks stand on parts of users' and developers' messages and on results. That
+a result failed is not told: there is no member for it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -55,10 +56,16 @@ _PARTS = frozenset({"input_audio", "input_file", "input_image", "input_text"})
 
 
 def render(
-    laid: Laid, placement: Placement, *, model: str, options: Mapping[str, Any]
+    laid: Laid,
+    placement: Placement,
+    *,
+    model: str,
+    options: Mapping[str, Any],
+    listed: bool = False,
 ) -> dict[str, Any]:
     """A body for `OpenAI().responses.create(**body)`; `prompt_cache_key` is an option.
 
+    `listed`: outputs are lists, as with marks; for all requests of a conversation the same.
     Linear in the prompt; changes nothing. Raises UsageError for what the API would refuse.
     """
     given = with_cache_options(options_of(options, _TAKEN), placement)
@@ -73,7 +80,7 @@ def render(
         body["tools"] = [_tool(tool) for _, tool in tools]
     body["input"] = [
         *_developer(system, marks),
-        *_joined(_items(turns, marks, listed=bool(placement.marks))),
+        *_joined(_items(turns, marks, listed=listed or bool(placement.marks))),
     ]
     marks.done(Api.RESPONSES)
     return body
