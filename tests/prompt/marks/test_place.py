@@ -7,15 +7,19 @@ from random import Random
 import pytest
 
 from stemcache.errors import UsageError
+from stemcache.prompt.marks.cost import Set, expected
 from stemcache.prompt.marks.forecasts import AlwaysAlive, Poisson
+from stemcache.prompt.marks.ground import Ground, ground_of, windows
+from stemcache.prompt.marks.path import best_marks
 from stemcache.prompt.marks.place import place
 from stemcache.prompt.marks.placement import Held, Placed
+from stemcache.prompt.marks.terms import Terms, terms_of
 from stemcache.prompt.stability import Stability
 from stemcache.provider.book import load_book
 from stemcache.provider.price import Price
-from stemcache.provider.rule import Range, Ttl
+from stemcache.provider.rule import Range, Rule, Ttl
 from stemcache.wire.section import Section
-from tests.prompt.placing import Table, laid_of, marker_rule, piece, random_case
+from tests.prompt.placing import Case, Table, laid_of, marker_rule, piece, placements, random_case
 
 BOOK = load_book()
 SONNET = BOOK.price("anthropic", "claude-sonnet-5-5")
@@ -372,3 +376,60 @@ def test_a_minimum_that_sources_contest_is_taken_as_likely() -> None:
     placement = place(CHAT, rule=rule, price=None, forecast=Poisson(CHAT, BUSY))
     assert [one.boundary for one in placement.marks] == [3, 6]
     assert "below 6,000 (sources differ)" in _why(placement)
+
+
+def test_marks_well_inside_a_look_back_are_no_dearer() -> None:
+    """Beside all placements; and what one mark more could make sure of is sure."""
+    chance = Random(2_000)
+    surer = 0
+    for _ in range(1_000):
+        case = random_case(chance, count=chance.randint(3, 7), known=True)
+        rule = case.rule
+        if rule.kind != "markers" or rule.look_back is None:
+            continue
+        placed = _placed(case, rule)
+        terms = terms_of(rule, case.price, prompt_tokens=case.laid.tokens()[-1])
+        assert terms is not None
+        ground = _ground(case, rule, terms)
+        most = min(one for one in (rule.most_markers, case.most, 7) if one is not None)
+        score = expected(ground, terms, placed).score
+        allowed = [at for at in range(1, ground.last + 1) if ground.allowed[at]]
+        least = min(
+            expected(ground, terms, [Set(*one) for one in marks]).score
+            for marks in placements(allowed, most, len(terms.lifetimes))
+        )
+        assert score <= least + 3e-9 * terms.input * ground.tokens[-1]
+        if len(placed) == most or not all(ground.allowed[one.boundary] for one in ground.found):
+            continue
+        # With a mark to spare nothing hangs on the last position, nor on what a run counts.
+        edge = max(rule.look_back - 1, 1)
+        narrow = _ground(case, replace(rule, look_back=edge, runs_collapse=False), terms)
+        assert expected(narrow, terms, placed).score == pytest.approx(score)
+        surer += len(placed) > len(best_marks(ground, terms, most))
+    assert surer > 5  # have a mark that is set for this alone
+
+
+def _ground(case: Case, rule: Rule, terms: Terms) -> Ground:
+    return ground_of(
+        case.laid,
+        rule=rule,
+        terms=terms,
+        forecast=case.forecast,
+        held=case.held,
+        last=windows(case.laid, rule),
+    )
+
+
+def _placed(case: Case, rule: Rule) -> list[Set]:
+    placement = place(
+        case.laid,
+        rule=rule,
+        price=case.price,
+        forecast=case.forecast,
+        held=case.held,
+        most=case.most,
+    )
+    terms = terms_of(rule, case.price, prompt_tokens=case.laid.tokens()[-1])
+    assert terms is not None
+    names = [one.name for one in terms.lifetimes]
+    return [Set(mark.boundary, names.index(mark.ttl)) for mark in placement.marks]

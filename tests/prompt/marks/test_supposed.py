@@ -52,6 +52,8 @@ _MARKS = ("cache_control", "prompt_cache_breakpoint")
 class Played:
     prompt_tokens: int = 0
     read_tokens: int = 0
+    written: list[tuple[str | None, int]] = field(default_factory=list)
+    """Lifetimes and tokens, one after another."""
     attainable_tokens: int = 0
     """What each prompt has in common with the one before, in whole blocks."""
     plans: list[Plan] = field(default_factory=list)
@@ -92,6 +94,7 @@ def play(
         cache.keep(shape, outcome, now_s=now_s, readable_s=None, scope="")
         played.prompt_tokens += shape.tokens
         played.read_tokens += outcome.read_tokens
+        played.written += outcome.written_by_ttl
         if earlier is not None:
             played.attainable_tokens += _common_tokens(earlier, shape)
         earlier = shape
@@ -211,6 +214,25 @@ def _blocks(body: dict[str, Any]) -> Iterator[Any]:
                 continue
             names = {} if not isinstance(block, dict) else block
             yield {name: value for name, value in names.items() if name not in _MARKS} or block
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda one: f"{one[0]}-{one[2]}")
+@pytest.mark.parametrize("timed", [True, False], ids=["timed", "bare"])
+def test_what_is_supposed_wrongly_costs_nothing(
+    target: tuple[str, str, Api], *, timed: bool
+) -> None:
+    """Answers that nobody asked for, as in examples: the same is written as without them."""
+    first = agent(25, timed=timed, steps=5)[4:]
+    alone, nothing = play(target, first), play(target, first, forgets=True)
+    assert sum(tokens for _, tokens in alone.written) > 0.8 * alone.prompt_tokens
+    assert _by_lifetime(alone) == _by_lifetime(nothing)
+
+
+def _by_lifetime(played: Played) -> dict[str | None, int]:
+    found: dict[str | None, int] = {}
+    for name, tokens in played.written:
+        found[name] = found.get(name, 0) + tokens
+    return found
 
 
 def test_nothing_is_supposed_before_an_answer() -> None:
