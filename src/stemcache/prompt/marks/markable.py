@@ -8,6 +8,10 @@ chat         ○       ●                 ●                 ●       ○    
 responses    ○       ●                 ●                 ●       ○          ○             ○
 generate     ○    its end     the end of a message: an object holds whole contents
 ```
+Whether OpenAI takes one on an answer's text in a chat is contested: its types have the member
+there, others say that it is refused. Servers of `cache_control` take theirs, so it is allowed here;
+where a rule has breakpoints `place` sets none on answers (`breakpoints.without_answers`).
+
 Never behind an empty text, nor behind what is passed on byte for byte: a mark would change it.
 """
 
