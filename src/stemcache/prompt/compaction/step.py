@@ -5,7 +5,7 @@ before   u a u a a+call result a │ u a u          a stable prefix, then what i
 after    summary+u a u                            a new stable prefix: written once, then read
 ```
 It is the one step at which a conversation's bytes change, so it is taken rarely, at a moment that
-`compaction_plan` chooses. A cut never parts a call from its results.
+`compaction.plan` chooses. A cut never parts a call from its results.
 """
 
 from collections.abc import Sequence

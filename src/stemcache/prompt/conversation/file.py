@@ -5,7 +5,7 @@ save(conversation, path)      first: the whole file, at once      later: the mes
 load(path)                    all messages; the same digest, the same bytes as before
 replace(conversation, path)   another conversation in its place, whole or not at all
 ```
-One file holds one conversation, a line a message (`conversation_line`), and is readable by its
+One file holds one conversation, a line a message (`conversation.line`), and is readable by its
 owner alone: it holds what people said. Lines are appended under a lock on the file. What a killed
 process or a full disk left of a line is no line: it has no end, and is dropped with a warning.
 

@@ -7,7 +7,7 @@ explicit    create(…)      {model, systemInstruction, tools, contents, ttl}   
 ```
 The API refuses instructions and tools beside a cached content, so the mark stands behind all of
 them, and behind a whole message. Roles alternate, from a user on. Bodies are the REST API's, for
-`{model}:generateContent` and for `cachedContents`; `render_generate_client` makes arguments for the
+`{model}:generateContent` and for `cachedContents`; `generate_client` makes arguments for the
 official client of them. Names of documents are not told: there is no member for them.
 """
 
@@ -68,8 +68,8 @@ def render(
     mark = _mark(laid, placement)
     if (mark is None) != ("cachedContent" not in given):
         raise UsageError(
-            "a mark and the option 'cachedContent' go together; make the object with create(), "
-            "or send the whole prompt without a mark"
+            "a mark and the option 'cachedContent' go together; make the object with "
+            "render.generate.create() and name it there, or send the whole prompt with most=0"
         )
     body: dict[str, Any] = {"model": _resource(model), **given}
     if mark is None:

@@ -1,7 +1,7 @@
 """Gemini's bodies as arguments of its official client, google-genai.
 
 ```
-{model, systemInstruction, tools, contents, generationConfig: {temperature}, …}      render_generate
+{model, systemInstruction, tools, contents, generationConfig: {temperature}, …}      generate
 generate_content(model=…, contents=[…], config={systemInstruction, tools, temperature, …})
 caches.create(model=…, config={systemInstruction, tools, contents, ttl, …})
 ```
