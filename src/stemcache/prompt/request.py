@@ -22,7 +22,7 @@ memory knows it, and when, and that another model was asked in between, or nobod
 
 A provider that is known by name only, or a model that no rule speaks of, gets a request without
 marks. Requests to servers of your own (`vllm`, `sglang`) are made in the same way; prompts for a
-chat template come from `render_template.render(layout.lay(order, history))`.
+chat template come from `render.template.render(layout.lay(order, history))`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
