@@ -161,7 +161,7 @@ def test_the_next_request_begins_with_what_the_one_before_kept(
         ("qwen", "qwen3.7-max", True),
     ],
 )
-@pytest.mark.parametrize("with_turn", [False])
+@pytest.mark.parametrize("with_turn", [False, True])
 def test_content_keeps_its_form_while_a_conversation_grows(
     provider: str, model: str, *, explicit: bool, with_turn: bool
 ) -> None:

@@ -1,13 +1,17 @@
+import json
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
 
 from stemcache.errors import UsageError
 from stemcache.prompt.marks.placement import Placement
+from stemcache.prompt.message import Message
 from stemcache.prompt.part import Document, Image, Part, Text
 from stemcache.prompt.piece import Laid
 from stemcache.prompt.render.chat import Marker, render
-from stemcache.prompt.segment import static, turn
+from stemcache.prompt.segment import Segment, static, turn
+from stemcache.prompt.stability import Stability
 from stemcache.wire.api import Api
 from tests.prompt.rendering import (
     PDF,
@@ -169,6 +173,52 @@ def test_where_content_is_listed_a_first_mark_changes_nothing_before_it(marker: 
     first, second = (one["messages"] for one in sent)
     assert second[: len(first)] == first
     assert marker in second[-1]["content"][0]
+
+
+def with_turn(*history: Message, parts: tuple[Text | Image, ...] = (Text("12:00"),)) -> Laid:
+    """A turn segment that joins the last message, as a layout lays it where there are no marks."""
+    made = laid(*history, behind=[Segment(name="now", stability=Stability.TURN, parts=parts)])
+    last = len(history) - 1
+    return Laid(
+        tuple(
+            replace(one, message=min(one.message, last))
+            if isinstance(one.source, Message)
+            else replace(one, message=last, stability=Stability.TURN)
+            for one in made.pieces
+        )
+    )
+
+
+def test_a_turn_leaves_the_form_of_the_message_that_it_joins() -> None:
+    """A string goes on behind a blank line, which servers of strings alone take; parts stay so."""
+    lone = body(with_turn(user("q")))["messages"]
+    assert lone == [{"role": "user", "content": "q\n\n12:00"}]
+    two = body(with_turn(user("q", "r"), parts=(Text("12:00"), Text("Monday"))))["messages"]
+    texts = [{"type": "text", "text": text} for text in ("q", "r", "12:00", "Monday")]
+    assert two == [{"role": "user", "content": texts}]
+    (picture,) = body(with_turn(user(PICTURE)))["messages"]
+    assert [part["type"] for part in picture["content"]] == ["image_url", "text"]
+    told = (user("q"), assistant(call()), user(result("a", Text("1"))))
+    assert body(with_turn(*told, parts=(Text("12:00"), Text("Monday"))))["messages"][2:] == [
+        {"role": "tool", "tool_call_id": "a", "content": "1"},
+        {"role": "user", "content": "12:00\n\nMonday"},
+    ]
+
+
+def test_what_a_turn_joined_is_equal_in_the_next_request_up_to_the_turn() -> None:
+    """Of whatever texts, as JSON: only the end of the message and what follows is another."""
+    for told in ((user("q"),), (user("q", "r"),), (user("a"), assistant("b"), user("q"))):
+        first = json.dumps(body(with_turn(*told))["messages"])
+        second = json.dumps(body(with_turn(*told, assistant("x"), user("go on")))["messages"])
+        kept = json.dumps(messages(*told)).rstrip('"}]')
+        assert first.startswith(kept)
+        assert second.startswith(kept)
+
+
+def test_with_marks_to_come_a_turn_is_parts_too() -> None:
+    """One form for all content."""
+    made = render(with_turn(user("q")), UNMARKED, model="m", options={}, listed=True)
+    assert [part["text"] for part in made["messages"][0]["content"]] == ["q", "12:00"]
 
 
 def test_the_apis_own_breakpoint_is_left_on_where_the_placement_leaves_it() -> None:

@@ -7,9 +7,12 @@ messages   system                the texts of the system section, in one message
            assistant             content, then tool_calls
            tool                  one for each result
 ```
-A lone text is a string, which every server takes. Where a later request may have marks (`listed`),
-all content is a list of parts from the first request on, so that a mark that moves on, or comes in
-late, changes nothing that it leaves behind.
+A lone text is a string, which every server takes, and some take nothing else. So it stays one where
+a turn segment stands behind it: that text goes on behind a blank line. In the next request, without
+that turn, the message is of the same form, and equal as far as it was the user's. (A message of its
+own would leave it equal to its end, but templates refuse two of one speaker in a row.) Where a
+later request may have marks (`listed`), all content is a list of parts from the first request on,
+so that a mark that moves on, or comes in late, changes nothing that it leaves behind.
 
 Messages of one speaker stay apart: from gpt-5.6 on a message that grew is another one. Marks stand
 on content parts; tools and calls can have none. That a result failed is not told: there is no
@@ -49,6 +52,7 @@ from stemcache.prompt.render.turns import (
     turns_of,
     where,
 )
+from stemcache.prompt.stability import Stability
 from stemcache.prompt.tool import Tool
 from stemcache.wire.api import Api
 
@@ -60,6 +64,7 @@ OpenRouter take in chat bodies."""
 
 _TAKEN = ("messages", "model", "tools")
 _CALL_TYPES = ("custom", "function")
+_BLANK_LINE = "\n\n"
 
 
 def render(
@@ -132,6 +137,7 @@ class _Writer:
                 yield self._assistant(turn)
                 continue
             parts: list[dict[str, Any]] = []
+            stable = 0
             members: dict[str, Any] = {}
             for block in turn.blocks:
                 if isinstance(block.part, ToolResult):
@@ -141,8 +147,9 @@ class _Writer:
                     beside = beside_of(block.part, block.piece, Api.CHAT)
                     _add_members(members, beside, block)
                 parts.append(self._part(block))
+                stable += block.piece.stability is not Stability.TURN
             if parts:
-                yield {"role": "user", "content": self._content(parts), **members}
+                yield {"role": "user", "content": self._content(parts, stable), **members}
 
     def _assistant(self, turn: Turn) -> dict[str, Any]:
         parts: list[dict[str, Any]] = []
@@ -219,11 +226,15 @@ class _Writer:
         ttl = {} if mark.ttl is None else {"ttl": mark.ttl}
         return {"cache_control": {"type": "ephemeral", **ttl}}
 
-    def _content(self, parts: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
-        if not self._listed and len(parts) == 1 and parts[0].keys() == {"type", "text"}:
-            text: str = parts[0]["text"]
-            return text
-        return parts
+    def _content(
+        self, parts: list[dict[str, Any]], stable: int | None = None
+    ) -> str | list[dict[str, Any]]:
+        """`stable`: how many of the parts do not belong to the turn; None for all."""
+        if self._listed or (len(parts) if stable is None else stable) > 1:
+            return parts
+        if any(part.keys() != {"type", "text"} for part in parts):
+            return parts
+        return _BLANK_LINE.join(part["text"] for part in parts)
 
 
 def _add_members(members: dict[str, Any], more: dict[str, Any], block: Block) -> None:
