@@ -7,6 +7,7 @@ from openai.types.chat.completion_create_params import CompletionCreateParamsNon
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
 
 from stemcache.errors import UsageError
+from stemcache.prompt.marks.forecasts import AlwaysAlive
 from stemcache.prompt.marks.placement import Placed, Placement
 from stemcache.prompt.remark.lay import laid_of
 from stemcache.prompt.remark.marked import marked
@@ -127,3 +128,21 @@ def test_texts_are_listed_before_there_is_a_mark(model: str, api: Api) -> None:
     assert not short.placement.marks
     assert long.body[name][0] == short.body[name][0]
     assert isinstance(short.body[name][0]["content"], list)
+
+
+@pytest.mark.parametrize("model", ["gpt-5.6", "qwen-max"])
+def test_a_result_of_nothing_bears_no_mark(model: str) -> None:
+    """Where one mark may be set and all is read again, one stands on what comes before at most."""
+    call: Body = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    told: list[Body] = [
+        {"role": "user", "content": RULES},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": ""},
+    ]
+    body: Body = {"model": model, "messages": told}
+    found = marked(body, Api.CHAT, forecast=AlwaysAlive, most=1)
+    assert found.placement is not None
+    assert {one.boundary for one in found.placement.marks} <= {1}
+    able = [piece.markable for piece in laid_of(prompt_of(body, Api.CHAT)).pieces]
+    assert able == [True, False, False]
+    assert found.body["messages"][2] == told[2]
