@@ -303,10 +303,10 @@ def test_connections_are_fitted_to_open_files_and_it_is_said_once() -> None:
         await bench.parts.close()
 
     asyncio.run(main())
-    assert bench.parts.gateway.settings.limits.connections == 377
+    assert bench.parts.gateway.settings.limits.connections == 428
     said = [line for line in bench.said.lines if line["event"].startswith("fewer connections")]
     assert [(line["connections"], line["configured"], line["open_files"]) for line in said] == [
-        (377, 16_384, 1024)
+        (428, 16_384, 1024)
     ]
 
 

@@ -81,7 +81,7 @@ def test_as_many_files_as_may_be_are_allowed(
 
 @pytest.mark.parametrize(
     ("files", "connections"),
-    [(1024, 377), (20_000, 7_968), (65_536, 16_384), (resource.RLIM_INFINITY, 16_384), (50, 16)],
+    [(1024, 428), (20_000, 8_968), (65_536, 16_384), (resource.RLIM_INFINITY, 16_384), (50, 16)],
 )
 def test_connections_are_fitted_to_the_files_that_may_be_open(files: int, connections: int) -> None:
     """Two each, and some for all else; never more than were asked for."""

@@ -57,11 +57,11 @@ def allow_files() -> int:
 def fit_connections(connections: int, files: int) -> int:
     """How many clients' connections fit into so many files, at most those asked for.
 
-    Each may need one to a replica; a fifth is left to connections that are kept idle.
+    Each may need one to a replica; a tenth is left to connections that are kept idle.
     """
     if files == resource.RLIM_INFINITY:
         return connections
-    return min(connections, max(_LEAST, (files * 4 // 5 - _OTHERS) // 2))
+    return min(connections, max(_LEAST, (files * 9 // 10 - _OTHERS) // 2))
 
 
 def url_of(sock: socket.socket, *, tls: bool) -> str:
