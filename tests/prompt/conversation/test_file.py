@@ -390,11 +390,11 @@ def test_sync_asks_the_disk_before_it_returns(path: Path, monkeypatch: pytest.Mo
 def _append(path: Path, number: int, count: int) -> None:
     done = 0
     while done < count:
-        conversation = load(path)
-        conversation.user(f"{number}: {done} " + "x" * 5000)
         try:
+            conversation = load(path)
+            conversation.user(f"{number}: {done} " + "x" * 5000)
             save(conversation, path)
-        except UsageError:  # another was first
+        except (UsageError, TornLineWarning):  # another was first, or is writing
             continue
         done += 1
 
