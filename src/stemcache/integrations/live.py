@@ -21,7 +21,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,7 +33,7 @@ from stemcache.integrations.live_tell import logged, sentence
 from stemcache.lint.finding import Finding
 from stemcache.lint.options import Options
 from stemcache.prompt.given import check_callable, check_type
-from stemcache.provider.book import Book, load_book
+from stemcache.provider.book import Book, load_book, shipped_book
 from stemcache.record.record import Keep, Line
 from stemcache.trace.calls.call import Call, Fidelity, Place
 from stemcache.trace.calls.fields import decoded
@@ -169,17 +168,11 @@ def _calls(line: Line, number: int) -> list[Call]:
 
 def _book(options: Options) -> Book:
     if not options.overrides:
-        return _shipped()
+        return shipped_book()
     try:
         return load_book(overrides=(options.overrides,))
     except UsageError as error:
         raise UsageError(f"overrides of options: {error}") from error
-
-
-@cache
-def _shipped() -> Book:
-    """The book as shipped: read once. Its memo is only ever added to."""
-    return load_book()
 
 
 def _after_fork(live: Live | None) -> None:

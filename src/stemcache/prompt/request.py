@@ -27,7 +27,6 @@ chat template come from `render.template.render(layout.lay(order, history))`.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any
 
 from stemcache.errors import UsageError
@@ -51,7 +50,7 @@ from stemcache.prompt.render import generate as render_generate
 from stemcache.prompt.render import messages as render_messages
 from stemcache.prompt.render import responses as render_responses
 from stemcache.prompt.segment import Segment
-from stemcache.provider.book import Book, load_book
+from stemcache.provider.book import Book, shipped_book
 from stemcache.provider.price import Price
 from stemcache.provider.resolve import resolve
 from stemcache.provider.rule import Kind, Rule
@@ -225,7 +224,7 @@ class Layout(BareLayout):
         api = None if api is None else chosen(api, Api, "api", "request")
         given = {} if options is None else options
         found = resolve(
-            _shipped() if book is None else book,
+            shipped_book() if book is None else book,
             provider=provider,
             host=None,
             model=model,
@@ -266,12 +265,6 @@ class Layout(BareLayout):
             placement=placement,
             options=given,
         )
-
-
-@cache
-def _shipped() -> Book:
-    """The book as shipped: read once, never changed."""
-    return load_book()
 
 
 def _check_kinds(

@@ -12,6 +12,7 @@ A book does not change once loaded. Looking up costs a few dictionary reads and 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from stemcache.provider.price_file import FactorEntry
 from stemcache.provider.rule import Rule
 from stemcache.provider.rule_file import RulePart, build, is_model
 
-__all__ = ["Book", "load_book"]
+__all__ = ["Book", "load_book", "shipped_book"]
 
 _OLD_DAYS = 60
 
@@ -189,6 +190,12 @@ def load_book(*, overrides: Sequence[Path | Mapping[str, Any] | BookFile] = ()) 
         else:
             files.append(read_path(given))
     return Book(files)
+
+
+@cache
+def shipped_book() -> Book:
+    """The book as shipped, read once; only its memo is ever added to."""
+    return load_book()
 
 
 def _bears(entry: FactorEntry, asked: Price, found: Price) -> bool:

@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from stemcache.prompt.lock.portions import Pinned, PinnedPortion
 
-__all__ = ["Finding", "FindingKind", "broken", "check", "dropped", "is_same"]
+__all__ = ["Finding", "FindingKind", "broken", "check", "dropped"]
 
 _MOST_NAMED = 3
 
@@ -90,11 +90,6 @@ def broken(before: Pinned, now: Pinned, *, source: str) -> tuple[Finding, ...]:
     if before.version == now.version:
         return (_changed(before, now, source),)
     return tuple(_segments(before, now, source))
-
-
-def is_same(before: Pinned, now: Pinned) -> bool:
-    """Whether a lock with one says all that it would say with the other, but for rungs."""
-    return before.version == now.version and before.portions == now.portions
 
 
 def _gone(before: Pinned, source: str) -> Finding:

@@ -12,7 +12,6 @@ marks, or asks for automatic ones, the body is left as it is.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from stemcache.prompt.marks.forecast import Forecast
@@ -23,7 +22,7 @@ from stemcache.prompt.marks.supposed import supposed
 from stemcache.prompt.piece import Laid
 from stemcache.prompt.remark.lay import laid_of
 from stemcache.prompt.remark.write import written
-from stemcache.provider.book import Book, load_book
+from stemcache.provider.book import Book, shipped_book
 from stemcache.provider.resolve import Resolved, resolve
 from stemcache.trace.spans.bad_body import BadBodyError
 from stemcache.trace.spans.prompt import prompt_of
@@ -73,7 +72,7 @@ def marked(
     except BadBodyError as error:
         return _left(body, f"the body cannot be read: {error.reason}")
     found = resolve(
-        _shipped() if book is None else book,
+        shipped_book() if book is None else book,
         provider=provider,
         host=host,
         model=model if model is not None else _model(body),
@@ -133,9 +132,3 @@ def _model(body: Mapping[str, Any]) -> str | None:
 
 def _left(body: Mapping[str, Any], why: str) -> Remarked:
     return Remarked(body=dict(body), placement=None, why=(why,))
-
-
-@cache
-def _shipped() -> Book:
-    """The book as shipped: read once, never changed."""
-    return load_book()
