@@ -4,8 +4,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from stemcache.server.embedded import cache_directory, obtain
+
+# A red run has to be red again with the same code, so what is drawn is the same each time;
+# `scripts/test --hypothesis-profile=explore` draws anew.
+settings.register_profile("repeat", derandomize=True)
+settings.register_profile("explore", derandomize=False, print_blob=True)
+settings.load_profile("repeat")
 
 
 @pytest.fixture(scope="session")

@@ -143,7 +143,7 @@ _TEXT = st.builds(Text, _SAID)
 def cases(draw: st.DrawFn, api: Api) -> Case:
     """Anything that the API can say: parallel calls, thoughts, media, blanks, foreign thoughts."""
     tools = [
-        Tool(name=name, description=draw(_SAID), schema={"type": "object", **draw(_OBJECT)})
+        Tool(name=name, description=draw(_SAID), schema={**draw(_OBJECT), "type": "object"})
         for name in sorted(draw(st.sets(st.from_regex(r"[a-z]{1,5}", fullmatch=True), max_size=3)))
     ]
     system = [
