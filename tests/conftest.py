@@ -4,14 +4,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from stemcache.server.embedded import cache_directory, obtain
 
 # A red run has to be red again with the same code, so what is drawn is the same each time;
 # `scripts/test --hypothesis-profile=explore` draws anew.
-settings.register_profile("repeat", derandomize=True)
-settings.register_profile("explore", derandomize=False, print_blob=True)
+# No example has a deadline: a busy machine is no fault of the code.
+settings.register_profile(
+    "repeat", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "explore", settings.get_profile("repeat"), derandomize=False, print_blob=True
+)
 settings.load_profile("repeat")
 
 
