@@ -4,7 +4,9 @@ import argparse
 import json
 import math
 import os
+import platform
 import random
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -180,6 +182,19 @@ def file_beside_the_module() -> str:
 def file_of_the_working_directory() -> bool | str:
     with open("pyproject.toml", encoding="utf-8") as file:  # noqa: PTH123 - a relative path
         return file.readline()
+
+
+@clean()
+def python_without_its_fixes() -> str:
+    assert sys.version_info >= (3, 11), "code that branches by it goes the same way"
+    assert platform.python_version_tuple()[:2] == tuple(map(str, sys.version_info[:2]))
+    return "You write code for Python {}.{}.".format(*sys.version_info)
+
+
+@clean()
+def processes_that_are_used_only() -> str:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return " ".join(pool.map(str, range(9)))
 
 
 @clean()

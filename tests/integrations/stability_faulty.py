@@ -7,11 +7,13 @@ import argparse
 import glob
 import json
 import locale
+import multiprocessing
 import os
 import platform
 import random
 import secrets
 import socket
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -189,6 +191,43 @@ def user_and_folder() -> dict[str, Any]:
 @fault("environment process", "")
 def process_number() -> str:
     return f"pid: {os.getpid()}"
+
+
+@fault("environment", "")
+def processors() -> str:
+    return f"You may start {os.cpu_count()} jobs."
+
+
+@fault("environment", "")
+def processors_of_multiprocessing() -> str:
+    return f"You may start {multiprocessing.cpu_count()} jobs."
+
+
+@fault("environment", "")
+def processors_that_it_may_use() -> str:
+    if hasattr(os, "process_cpu_count"):
+        return f"You may start {os.process_cpu_count()} jobs."
+    return f"You may start {len(os.sched_getaffinity(0))} jobs."
+
+
+@fault("environment", "")
+def python_by_name() -> dict[str, Any]:
+    return _messages(f"You write code for Python {platform.python_version()}.")
+
+
+@fault("environment", "")
+def python_with_its_build() -> dict[str, Any]:
+    return _chat(f"You write code for Python {sys.version}.")
+
+
+@fault("environment", "")
+def python_by_its_numbers() -> str:
+    return f"You write code for Python {'.'.join(map(str, sys.version_info[:3]))}."
+
+
+@fault("environment", "")
+def system_and_its_version() -> str:
+    return f"Your commands run on {platform.platform()}."
 
 
 @fault("environment", "")

@@ -5,6 +5,7 @@ import random
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -178,6 +179,7 @@ def test_everything_is_put_back() -> None:
         (time, "time"), (time, "sleep"), (time, "strftime"), (os, "urandom"), (os, "listdir"),
         (os, "scandir"), (os, "getcwd"), (os, "getpid"), (uuid, "uuid1"), (random, "_urandom"),
         (socket, "gethostname"), (random.Random, "seed"), (tempfile, "tempdir"),
+        (os, "cpu_count"), (os, "sched_getaffinity"), (sys, "version"), (sys, "version_info"),
     ]  # fmt: skip
     before = [getattr(owner, name) for owner, name in names]
     variables, state, folder = dict(os.environ), random.getstate(), Path.cwd()

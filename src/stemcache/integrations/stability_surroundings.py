@@ -1,4 +1,4 @@
-"""Another user on another machine: names, folders, process, terminal, locale, variables.
+"""Another user on another machine: name, folders, process, terminal, locale, variables.
 
 Folders that are only read through are kept usable: the home and the working directory have another
 name that leads to the same place, so that a builder which reads its files there still can.
@@ -7,14 +7,13 @@ name that leads to the same place, so that a builder which reads its files there
 import getpass
 import locale
 import os
-import platform
-import socket
 import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from stemcache.integrations.stability_machine import change_machine
 from stemcache.integrations.stability_patch import Patches, called_by_library
 from stemcache.integrations.stability_world import Perturbation, World
 
@@ -70,16 +69,11 @@ def change_surroundings(patches: Patches, world: World, scratch: Path) -> None:
     patches.attribute(tempfile, "tempdir", str(temporary))
     patches.function(getpass, "getuser", lambda: user)
     patches.function(os, "getlogin", lambda: user)
-    patches.function(socket, "gethostname", lambda: host)
+    change_machine(patches, level, host)
     size = os.terminal_size((61 + level, 17 + level))
     patches.function(os, "get_terminal_size", lambda *_file: size)
     for name in ("getpid", "getppid"):
         patches.function(os, name, _shifted(getattr(os, name), 10_007 * level))
-    if hasattr(os, "uname"):
-        system, _, _, version, machine = os.uname()
-        told = os.uname_result((system, host, f"6.{level}.0-other", version, machine))
-        patches.function(os, "uname", lambda: told)
-        patches.attribute(platform, "_uname_cache", None)
 
 
 def _also_called(name: Path, place: Path) -> str:

@@ -18,7 +18,8 @@ _CHANGED: Mapping[Perturbation, str] = {
     Perturbation.LOCALE: "the locale: LC_NUMERIC, LC_TIME, LC_MONETARY, LC_COLLATE",
     Perturbation.ENVIRONMENT: (
         "the environment: USER, HOME, HOSTNAME, PWD, COLUMNS, the working directory, the process's "
-        "number, the place of temporary files"
+        "number, the place of temporary files, the number of processors, the kernel's and Python's "
+        "version"
     ),
     Perturbation.PROCESS: "the process, and so addresses, its number, what is made at import",
     Perturbation.HASH: "PYTHONHASHSEED, and so the order of sets of strings",

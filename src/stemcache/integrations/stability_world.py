@@ -38,7 +38,7 @@ class Perturbation(StrEnum):
     DIRECTORY = "directory-order"
     LOCALE = "locale"
     ENVIRONMENT = "environment"
-    """User, home, host, folder, process, terminal, place of temporary files."""
+    """User, home, machine, folder, process, terminal, temporary files, Python's version."""
     PROCESS = "process"
     """Nothing but another process."""
     HASH = "hash-seed"
