@@ -9,8 +9,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from stemcache.cli.prefix_costs import Costed
+from stemcache.cli.prefix_run import Run
 from stemcache.cli.prefix_told import Told
 from stemcache.cli.printable import printable
+from stemcache.errors import StemcacheError
 from stemcache.lint.change_class import class_of
 from stemcache.lint.figures import count_of, money, tokens
 from stemcache.lint.place import exact
@@ -21,7 +23,7 @@ from stemcache.prompt.lock.portions import Pinned
 from stemcache.trace.divergence.change import Change, ChangeKind
 from stemcache.trace.divergence.window import MOST_CHARS
 
-__all__ = ["VERSION", "Report", "as_json", "as_text", "summary"]
+__all__ = ["VERSION", "Report", "as_json", "as_text", "error_json", "report_of", "summary"]
 
 VERSION = 1
 _MOST_SHOWN = 5
@@ -40,6 +42,19 @@ class Report:
     remarks: tuple[str, ...] = ()
     checked: int = 0
     """How many prefixes were looked at."""
+
+
+def report_of(
+    run: Run, findings: Sequence[Finding], told: tuple[Told, ...], remarks: tuple[str, ...] = ()
+) -> Report:
+    """What a run found."""
+    return Report(
+        lock=run.project.lock.name,
+        findings=tuple(findings),
+        prefixes=told,
+        remarks=remarks,
+        checked=len(run.prefixes),
+    )
 
 
 def as_text(report: Report, *, show_text: bool) -> Iterator[str]:
@@ -68,6 +83,11 @@ def as_json(report: Report, *, show_text: bool) -> Iterator[str]:
         "remarks": list(report.remarks),
     }
     yield from json.dumps(told, indent=2, allow_nan=False).splitlines()
+
+
+def error_json(error: StemcacheError) -> str:
+    """In place of a report: why there is none. A report has no such name."""
+    return json.dumps({"version": VERSION, "error": str(error)}, indent=2)
 
 
 def _head(one: Told) -> str:
@@ -239,8 +259,9 @@ def _costed(one: Costed) -> dict[str, Any]:
     }
 
 
-def summary(findings: Sequence[Finding], checked: int, lock: str) -> str:
+def summary(report: Report) -> str:
     """The line for people at the end of a check."""
-    if not findings:
-        return f"{count_of(checked, 'prefix', 'prefixes')} as in {lock}"
-    return f"{count_of(len(findings), 'finding')} in {count_of(checked, 'prefix', 'prefixes')}"
+    looked_at = count_of(report.checked, "prefix", "prefixes")
+    if not report.findings:
+        return f"{looked_at} as in {report.lock}"
+    return f"{count_of(len(report.findings), 'finding')} in {looked_at}"

@@ -40,6 +40,10 @@ class Run:
         """Whether all of the project's prefixes were asked for."""
         return len(self.prefixes) == len(self.project.prefixes)
 
+    def stable(self, prefixes: Mapping[str, Pinned]) -> dict[str, Pinned]:
+        """Those that are not built in two ways."""
+        return {name: one for name, one in prefixes.items() if name not in self.built.unstable}
+
     def of(self, locked: Mapping[str, Pinned]) -> dict[str, Pinned]:
         """What a lock has of the prefixes that were asked for, and of those that are gone."""
         asked = {one.name for one in self.prefixes}

@@ -3,17 +3,25 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from stemcache.cli.prefix_build import Built, build
+from stemcache.cli.prefix_build import SEEDS, Built, build
 from stemcache.cli.prefix_costs import Costed, Payer, costs_of
 from stemcache.cli.prefix_git import NoHistoryError, checked_out
 from stemcache.cli.prefix_settings import PrefixSpec, Project, project_of
 from stemcache.errors import UsageError
 from stemcache.lint.settings import find_settings
+from stemcache.prompt.lock.check import Finding, FindingKind
 from stemcache.prompt.lock.diff import Difference, by_digests, by_texts
 from stemcache.prompt.lock.portions import Pinned, Portion, pinned
 from stemcache.trace.spans.prompt import ORDER
 
-__all__ = ["Told", "earlier_texts", "pinned_all", "told_of", "unstable_of"]
+__all__ = [
+    "Told",
+    "earlier_texts",
+    "pinned_all",
+    "told_of",
+    "unstable_findings",
+    "unstable_of",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +100,23 @@ def unstable_of(built: Built, prefixes: Iterable[PrefixSpec]) -> tuple[Told, ...
         for one in prefixes
         if one.name in built.unstable
     )
+
+
+def unstable_findings(built: Built, prefixes: Iterable[PrefixSpec]) -> list[Finding]:
+    """What is said of them."""
+    return [
+        Finding(
+            kind=FindingKind.UNSTABLE,
+            prefix=one.name,
+            message=(
+                f"{one.object or one.path} gave two texts in two runs, under PYTHONHASHSEED="
+                f"{SEEDS[0]} and {SEEDS[1]}"
+            ),
+            help="sort what comes from a set, and keep times and random ids out of it",
+        )
+        for one in prefixes
+        if one.name in built.unstable
+    ]
 
 
 def earlier_texts(

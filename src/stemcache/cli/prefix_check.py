@@ -1,0 +1,46 @@
+"""`stemcache prefix check`: prefixes built, and held against the lock and that of a commit."""
+
+from pathlib import Path
+
+from stemcache.cli.prefix_git import commit_of
+from stemcache.cli.prefix_report import Report, report_of
+from stemcache.cli.prefix_run import lock_of_commit, payers, read, started
+from stemcache.cli.prefix_told import told_of, unstable_findings, unstable_of
+from stemcache.cli.printable import printable
+from stemcache.prompt.lock.check import broken, check
+
+__all__ = ["checked"]
+
+
+def checked(
+    names: tuple[str, ...], *, base: str | None, live: int | None, config: Path | None
+) -> Report:
+    """What is not as locked, and what that costs. Raises UsageError."""
+    run = started(names, config)
+    file = run.project.lock
+    stable = run.stable(run.now)
+    before = run.stable(run.of(read(file) or {}))
+    findings = unstable_findings(run.built, run.prefixes)
+    findings += check(before, stable, source=file.name)
+    if base is not None:
+        source = f"{file.name} of {printable(base, most_characters=80)}"
+        earlier = lock_of_commit(run, commit_of(run.project.folder, base), source)
+        before |= {name: one for name, one in run.of(earlier).items() if name in stable}
+        known = {(one.kind, one.prefix) for one in findings}
+        for name, now in stable.items():
+            if name in earlier:
+                more = broken(earlier[name], now, source=source)
+                findings += [one for one in more if (one.kind, name) not in known]
+    told = told_of(
+        before,
+        stable,
+        portions=run.built.portions,
+        texts={},
+        payers=payers(run, before, logs=(), log_format=None, live=live),
+    )
+    named = {one.prefix for one in findings}
+    shown = (
+        *unstable_of(run.built, run.prefixes),
+        *(one for one in told if one.name in named or one.difference is not None),
+    )
+    return report_of(run, findings, shown)
