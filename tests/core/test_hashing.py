@@ -6,7 +6,7 @@ from hashlib import sha256
 import cbor2
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stemcache.core.hashing import (
@@ -22,8 +22,6 @@ from stemcache.core.hashing import (
 )
 from stemcache.core.namespace import Namespace
 from stemcache.core.tokens import Chain
-
-unhurried = settings(deadline=None)  # the machine is shared
 
 
 def raw(*tokens: int) -> bytes:
@@ -104,7 +102,6 @@ def spelt_out(parent: bytes, extra: bytes | None, tokens: bytes) -> bytes:
     return sha256(b"stm1" + lengths + parent + (extra or b"") + tokens).digest()
 
 
-@unhurried
 @given(
     tokens=st.lists(st.integers(0, 2**32 - 1), max_size=40),
     block_size=st.integers(1, 17),
@@ -142,7 +139,6 @@ PARENTS = st.none() | st.sampled_from([b"\x00" * 32, b"\xff" * 32, b"stm1" * 8])
 INPUTS = st.tuples(PARENTS, st.none() | FIELDS, st.lists(st.integers(0, 3), min_size=1, max_size=4))
 
 
-@unhurried
 @given(left=INPUTS, right=INPUTS)
 def test_no_two_inputs_give_one_key(
     left: tuple[bytes | None, bytes | None, list[int]],

@@ -15,8 +15,6 @@ from stemcache.core.radix_index import RadixIndex
 from stemcache.core.tokens import Chain
 from stemcache.policy.evict.lru import Lru
 
-unhurried = settings(deadline=None)  # the machine is shared
-
 # Fields that a careless encoding confuses: empty, separators, NULs, what looks like a length or
 # an optional's presence byte, spellings that look alike, and code points that no one may send.
 WORDS = [
@@ -94,7 +92,7 @@ Make = Callable[[int], PrefixIndex[int]]
 
 
 @BOTH
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(spaces=pairs(), block_size=st.sampled_from([1, 2, 16]))
 def test_a_prefix_is_found_in_its_own_namespace_only(
     make: Make, spaces: tuple[Namespace, Namespace], block_size: int
@@ -111,7 +109,6 @@ def test_a_prefix_is_found_in_its_own_namespace_only(
 
 
 @BOTH
-@unhurried
 @given(spaces=families(), block_size=st.sampled_from([1, 4]))
 def test_each_namespace_is_served_its_own_values(
     make: Make, spaces: list[Namespace], block_size: int
@@ -133,7 +130,6 @@ def test_each_namespace_is_served_its_own_values(
 
 
 @BOTH
-@unhurried
 @given(
     here=st.none() | EXTRAS,
     there=st.none() | EXTRAS,
@@ -166,7 +162,6 @@ def test_a_later_salt_isolates_what_follows_and_shares_what_precedes(
 
 
 @BOTH
-@unhurried
 @given(salt=EXTRAS, at=st.integers(0, 3), to=st.integers(0, 3))
 def test_one_salt_on_two_blocks_is_two_chains(make: Make, salt: bytes, at: int, to: int) -> None:
     """Where an extra stands matters as much as what it says."""
@@ -179,7 +174,6 @@ def test_one_salt_on_two_blocks_is_two_chains(make: Make, salt: bytes, at: int, 
 
 
 @BOTH
-@unhurried
 @given(salt=EXTRAS, tokens=st.lists(st.integers(0, 2**32 - 1), min_size=2, max_size=2))
 def test_an_extra_is_never_taken_for_tokens(make: Make, salt: bytes, tokens: list[int]) -> None:
     """A block whose extra spells a block's tokens is not that block."""

@@ -5,12 +5,10 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stemcache.core.namespace import Namespace, fields_digestible
-
-unhurried = settings(deadline=None)  # the machine is shared
 
 FIELD_LISTS = st.lists(
     st.binary(max_size=12) | st.sampled_from([b"", b"\x00" * 8, (1).to_bytes(8, "little")]),
@@ -18,7 +16,6 @@ FIELD_LISTS = st.lists(
 )
 
 
-@unhurried
 @given(left=FIELD_LISTS, right=FIELD_LISTS)
 def test_no_two_lists_of_fields_are_joined_alike(left: list[bytes], right: list[bytes]) -> None:
     """Joined bytes are equal only for equal lists, whatever lengths and NULs they contain."""

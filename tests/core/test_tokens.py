@@ -6,15 +6,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stemcache.core.hashing import BlockKey, stem_keys
 from stemcache.core.namespace import Namespace, fields_digestible
 from stemcache.core.tokens import Chain, TokenRun, Tokens, common_prefix
 from stemcache.errors import RequestError
-
-unhurried = settings(deadline=None)  # the machine is shared
 
 
 def ids(*tokens: int) -> Tokens:
@@ -37,7 +35,6 @@ def test_the_common_prefix_is_found_wherever_it_ends(length: int) -> None:
     assert length == common_prefix(left, left[:length])
 
 
-@unhurried
 @given(left=st.lists(st.integers(0, 1), max_size=700), right=st.lists(st.integers(0, 1)))
 def test_the_common_prefix_is_that_of_a_token_by_token_walk(
     left: list[int], right: list[int]
@@ -97,7 +94,6 @@ OPERATIONS = st.lists(
 )
 
 
-@unhurried
 @given(operations=OPERATIONS)
 def test_a_run_is_a_list_that_grows_and_is_cut(operations: list[tuple[str, int]]) -> None:
     """Any history of appends and cuts leaves what it leaves of a list; memory follows length."""
@@ -165,7 +161,6 @@ def test_keys_are_computed_once_and_on_demand() -> None:
     assert [(0, 2), (2, 3), (5, 6)] == scheme.calls
 
 
-@unhurried
 @given(
     tokens=st.lists(st.integers(0, 2**32 - 1), max_size=60),
     cuts=st.lists(st.integers(0, 60), max_size=5),
@@ -208,7 +203,6 @@ def test_block_0_carries_the_namespace() -> None:
     ]
 
 
-@unhurried
 @given(
     left=st.binary(max_size=30),
     right=st.binary(max_size=30),

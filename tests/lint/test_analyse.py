@@ -242,7 +242,7 @@ def _of_rows(rows: Iterable[Row]) -> list[object]:
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(SEEDS)
 def test_no_call_loses_more_than_it_did_not_read(seed: int) -> None:
     """What was read and what was lost are never more than the prompt."""
@@ -260,7 +260,7 @@ def test_no_call_loses_more_than_it_did_not_read(seed: int) -> None:
         assert read + lost <= row.prompt_tokens
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(SEEDS)
 def test_sums_of_a_report_agree(seed: int) -> None:
     """Findings, trifles and calls lose the same; costs are part of the log's; rates are rates."""
@@ -284,7 +284,7 @@ def test_sums_of_a_report_agree(seed: int) -> None:
         assert 0 <= total.hit_rate <= total.attainable_hit_rate <= 1
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=SEEDS, later_s=st.sampled_from([-1_048_576.0, 4_096.0, 33_554_432.0]))
 def test_times_and_ids_are_only_compared(seed: int, later_s: float) -> None:
     """The same log an hour later, under other ids and in another file, has the same findings."""
@@ -303,7 +303,7 @@ def test_times_and_ids_are_only_compared(seed: int, later_s: float) -> None:
     assert _said(_lint(moved)[0].findings) == _said(_lint(calls)[0].findings)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(SEEDS)
 def test_order_of_a_body_s_own_keys_is_no_content(seed: int) -> None:
     """Whether the model or the messages come first in the JSON says nothing."""
@@ -318,7 +318,7 @@ def test_order_of_a_body_s_own_keys_is_no_content(seed: int) -> None:
     assert _said(_lint(turned)[0].findings) == _said(_lint(calls)[0].findings)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=SEEDS, usage=st.sampled_from([0.0, 1.0]))
 def test_other_tenants_change_nothing(seed: int, usage: float) -> None:
     """Their calls in between, of the same prompts, leave what is said of each call as it was."""
@@ -347,7 +347,7 @@ def test_other_tenants_change_nothing(seed: int, usage: float) -> None:
     assert _of_rows(rows) == _of_rows(_lint(calls)[1])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(SEEDS)
 def test_markers_are_no_content(seed: int) -> None:
     """However they are moved, no rule of content speaks."""
@@ -364,7 +364,7 @@ def test_markers_are_no_content(seed: int) -> None:
     assert codes.isdisjoint({"STM1", "STM2", "STM3", "STM5"})
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=SEEDS, timed=st.booleans())
 def test_traffic_that_only_appends_never_warns(seed: int, *, timed: bool) -> None:
     """A conversation, marked at its end where that is needed; too short ones aside."""

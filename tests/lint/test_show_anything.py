@@ -96,7 +96,7 @@ reports = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(report=reports, width=st.integers(0, 200), show_text=st.booleans(), quiet=st.booleans())
 def test_anything_can_be_shown(report: Report, width: int, *, show_text: bool, quiet: bool) -> None:
     """On lines without controls, and where it is JSON, of the schema and without NaN."""
@@ -111,7 +111,7 @@ def test_anything_can_be_shown(report: Report, width: int, *, show_text: bool, q
                 assert faults(told, SCHEMA) == []
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(report=reports, limit=st.floats(), bill=st.floats(0, 1e12))
 def test_anything_can_be_judged(report: Report, limit: float, bill: float) -> None:
     """By every threshold, against any bill, and written to a baseline."""

@@ -34,7 +34,7 @@ JUNK = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.dictionaries(st.sampled_from(KEYS), JUNK, max_size=4))
 def test_junk_is_a_usage_error_or_is_taken(values: dict[str, Any]) -> None:
     """No table of a user's leads to another error than one that says what to mend."""

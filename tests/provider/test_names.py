@@ -73,7 +73,7 @@ def test_what_cannot_be_a_name_has_no_stages() -> None:
     assert model_names("x" * 301) == ()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(max_size=60))
 def test_any_text_is_taken_apart_without_error(name: str) -> None:
     """Stages are not empty, are bounded, and do not repeat."""

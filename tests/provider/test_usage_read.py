@@ -40,7 +40,7 @@ JUNK = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.dictionaries(st.sampled_from(KEYS), JUNK, max_size=8),
     st.sampled_from([None, *Api]),

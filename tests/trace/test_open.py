@@ -355,7 +355,7 @@ _JSON = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.binary(max_size=40) | _JSON.map(lambda value: json.dumps(value).encode())),
     st.sampled_from(FORMAT_NAMES),
@@ -399,7 +399,7 @@ def _nearly_good(draw: st.DrawFn) -> tuple[str, bytes]:
     return name, json.dumps(root[0]).encode()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(_nearly_good())
 def test_one_wrong_value_gives_a_message_or_is_read(
     tmp_path: Path, nearly: tuple[str, bytes]

@@ -131,7 +131,7 @@ def test_what_is_kept_of_details_is_bounded_too() -> None:
     assert len(reported({"usage": {"details": many}}, *later)["details"]) == 64
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     st.lists(
         st.dictionaries(

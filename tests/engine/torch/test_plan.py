@@ -145,7 +145,7 @@ def batches(draw: st.DrawFn) -> tuple[list[Step], int]:
 
 @pytest.mark.parametrize("threshold", [1, 16, 10_000])
 @given(batch=batches())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_random_batches_attend_to_their_past_exactly_once(
     threshold: int, batch: tuple[list[Step], int]
 ) -> None:

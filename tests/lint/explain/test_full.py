@@ -204,7 +204,7 @@ def pairs(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
     return body(), body(), texts
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(pairs())
 def test_masked_output_never_holds_a_text(
     pair: tuple[dict[str, Any], dict[str, Any], list[str]],
@@ -222,7 +222,7 @@ def test_masked_output_never_holds_a_text(
 
 
 @given(pairs())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_with_the_text_every_line_can_be_printed(
     pair: tuple[dict[str, Any], dict[str, Any], list[str]],
 ) -> None:

@@ -47,7 +47,7 @@ def test_the_exact_characters_are_known() -> None:
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(TEXTS, TEXTS, st.sampled_from([None, 0, 1, 4]), st.booleans())
 def test_the_place_in_the_file_is_that_of_the_character(
     head: str,
@@ -131,7 +131,7 @@ def test_without_the_text_of_a_body_there_is_no_line() -> None:
 WORDS = st.lists(st.sampled_from(["de", "livered", " ", "a", "10:31", "\n", "é"]), max_size=12)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(WORDS, WORDS, WORDS, WORDS)
 def test_position_drawing_and_text_agree(
     head: list[str], old: list[str], new: list[str], tail: list[str]

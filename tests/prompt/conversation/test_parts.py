@@ -48,7 +48,7 @@ MESSAGES = st.builds(
 
 
 @given(MESSAGES)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_a_message_reads_back_equal_and_to_equal_bytes(message: Message) -> None:
     """Whatever it holds, on one line."""
     data = message_bytes(message)
@@ -59,7 +59,7 @@ def test_a_message_reads_back_equal_and_to_equal_bytes(message: Message) -> None
 
 
 @given(MESSAGES, MESSAGES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_messages_have_equal_bytes_only_where_they_are_equal(one: Message, other: Message) -> None:
     """Digests are made of these bytes alone."""
     assert (message_bytes(one) == message_bytes(other)) == (one == other)

@@ -66,7 +66,6 @@ def toy() -> Iterator[LiveServer]:
 
 
 @given(drawn=marked(Api.MESSAGES))
-@settings(deadline=None)
 def test_messages_bodies_fit_the_clients_types_and_the_apis_rules(drawn: Any) -> None:
     """Of any conversation with any marks."""
     case, placement = drawn
@@ -76,7 +75,6 @@ def test_messages_bodies_fit_the_clients_types_and_the_apis_rules(drawn: Any) ->
 
 
 @given(drawn=marked(Api.CHAT))
-@settings(deadline=None)
 def test_chat_bodies_fit_the_clients_types(drawn: Any) -> None:
     """Of any conversation with any marks, but for what other servers' models thought."""
     case, placement = drawn
@@ -88,7 +86,6 @@ def test_chat_bodies_fit_the_clients_types(drawn: Any) -> None:
 
 
 @given(drawn=marked(Api.RESPONSES))
-@settings(deadline=None)
 def test_responses_bodies_fit_the_clients_types(drawn: Any) -> None:
     """Of any conversation with any marks."""
     case, placement = drawn
@@ -105,7 +102,7 @@ def converse() -> Any:
 
 
 @given(data=st.data())
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_converse_bodies_pass_botocores_validation(converse: Any, data: st.DataObject) -> None:
     """And what botocore sends reads back as what was rendered, bytes in base64."""
     case, placement = data.draw(marked(Api.CONVERSE))
@@ -204,9 +201,7 @@ def test_the_fake_refuses_what_the_api_refuses(fake: FakeMessages, fault: Any, s
 
 
 @given(data=st.data())
-@settings(
-    deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_serve_answers_chat_bodies_of_texts(toy: LiveServer, data: st.DataObject) -> None:
     """The real client, the real server: calls, results, marks. The toy takes no tools."""
     case = data.draw(cases(Api.CHAT).filter(lambda one: not _has_more(one)))

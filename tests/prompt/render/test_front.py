@@ -69,7 +69,7 @@ def layout_of(case: Case) -> tuple[Layout, list[Message]]:
         ("gemini", "gemini-4-argon", Api.GENERATE),
     ],
 )
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_what_is_placed_can_be_written(
     provider: str, model: str, api: Api, data: st.DataObject

@@ -3,7 +3,7 @@ from base64 import b64encode, urlsafe_b64encode
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stemcache.errors import UsageError
@@ -92,7 +92,6 @@ def test_what_is_no_base64_is_refused(data: str) -> None:
 
 
 @given(case=cases(Api.GENERATE))
-@settings(deadline=None)
 def test_the_official_client_sends_what_was_rendered(case: Any) -> None:
     """The same body, but for the model, which it puts into the address."""
     genai = pytest.importorskip("google.genai")

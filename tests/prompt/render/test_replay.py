@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stemcache.prompt.answer.parts import parts_of, turns_of
@@ -134,7 +134,6 @@ def _objects(node: Any) -> Any:
 
 
 @pytest.mark.parametrize("api", list(RENDERERS))
-@settings(deadline=None)
 @given(data=st.data())
 def test_what_is_rendered_reads_back_and_renders_the_same(api: Api, data: st.DataObject) -> None:
     """The messages of a body, read as a conversation, make the same body once more."""

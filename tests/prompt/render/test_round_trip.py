@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stemcache.prompt.marks.placement import Placement
@@ -116,7 +116,6 @@ def check_call(call: ToolCall, span: Span, api: Api) -> None:
 
 
 @pytest.mark.parametrize("api", [*MARKED, Api.GENERATE])
-@settings(deadline=None)
 @given(data=st.data())
 def test_what_is_rendered_is_read_back(api: Api, data: st.DataObject) -> None:
     """Every piece that is sent is one span, in the order laid; marks stand behind their pieces."""
@@ -144,7 +143,6 @@ def marks_in(node: Any) -> int:
 
 
 @pytest.mark.parametrize("api", MARKED)
-@settings(deadline=None)
 @given(data=st.data())
 def test_a_mark_that_moves_on_changes_nothing_else(api: Api, data: st.DataObject) -> None:
     """Two placements of one prompt differ in their marks only: what is read back is equal."""
@@ -163,7 +161,6 @@ def test_a_mark_that_moves_on_changes_nothing_else(api: Api, data: st.DataObject
 
 
 @pytest.mark.parametrize("api", [*MARKED, Api.GENERATE])
-@settings(deadline=None)
 @given(data=st.data())
 def test_equal_values_give_equal_bytes(api: Api, data: st.DataObject) -> None:
     """Whatever order the members of schemas were made in."""

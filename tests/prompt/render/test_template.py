@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from stemcache.errors import UsageError
 from stemcache.prompt.part import Document, Image, Text
@@ -60,7 +60,6 @@ def test_a_conversation_may_end_behind_a_call() -> None:
 
 
 @given(case=cases(Api.CHAT))
-@settings(deadline=None)
 def test_the_server_renders_the_same(case: Case) -> None:
     """What `stemcache serve` makes of a chat body is what the template gets here."""
     if any(isinstance(piece.part, Image | Document) for piece in case.laid.pieces):

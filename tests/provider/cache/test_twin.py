@@ -105,7 +105,7 @@ def test_the_simulator_agrees_with_its_twin(name: str, routes: str) -> None:
         rule = replace(rule, routing_fields=("/prompt_cache_key",))
 
     @given(histories())
-    @settings(max_examples=10, deadline=None)
+    @settings(max_examples=10)
     def check(history: list[tuple[Shape, float | None, float | None, str, str]]) -> None:
         cache, twin = PromptCache(rule), Twin(rule)
         for prompt, now_s, readable_s, scope, routing in history:

@@ -21,7 +21,7 @@ def _cut(text: bytes, size: int) -> list[bytes]:
     return [text[at : at + size] for at in range(0, len(text), size)]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(OBJECTS, st.integers(1, 7), st.sampled_from([None, 1]))
 def test_elements_are_those_of_the_array(rows: list[Any], size: int, indent: int | None) -> None:
     """Whatever the layout and the chunks, the elements and their places are the array's."""
@@ -31,7 +31,7 @@ def test_elements_are_those_of_the_array(rows: list[Any], size: int, indent: int
     assert all(text[start : start + len(part or b"")] == part for start, part in found)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(OBJECTS, st.integers(1, 7), st.sampled_from([None, 1]))
 def test_elements_may_stand_without_an_array(
     rows: list[Any], size: int, indent: int | None

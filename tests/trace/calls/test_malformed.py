@@ -121,9 +121,7 @@ def test_any_byte_may_be_wrong(tmp_path: Path, name: str) -> None:
         _read(tmp_path / "log", bytes(data), random.choice((None, name)))
 
 
-@settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.binary(max_size=200), name=st.sampled_from([None, *sorted(LOGS)]))
 def test_noise_is_read_or_refused(tmp_path: Path, data: bytes, name: str | None) -> None:
     """Bytes of no meaning are no log."""

@@ -124,7 +124,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.dictionaries(st.sampled_from(KEYS), JSON, max_size=6), st.sampled_from(Api))
 def test_any_json_is_read_or_refused(body: dict[str, Any], api: Api) -> None:
     """Never anything but a prompt that holds what prompts promise, or BadBodyError."""

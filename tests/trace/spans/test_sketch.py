@@ -256,7 +256,7 @@ def test_the_order_of_sections_is_the_providers() -> None:
 TEXTS = st.lists(st.text(max_size=40) | st.integers(900, 9_000).map(words), max_size=8)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(TEXTS, TEXTS)
 def test_chains_are_equal_exactly_where_all_before_is(one: list[str], two: list[str]) -> None:
     """Compared with the texts themselves, unit by unit."""

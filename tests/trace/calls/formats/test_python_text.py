@@ -15,7 +15,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.dictionaries(st.sampled_from(["rid", "text", "ids"]), VALUES))
 def test_what_python_prints_is_read(values: dict[str, Any]) -> None:
     """Arguments of any values are found, and are the values."""
