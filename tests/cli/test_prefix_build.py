@@ -84,10 +84,12 @@ def odd():
 """
 
 
-def spec(target: str, *, api: Api | None = None, path: str | None = None) -> PrefixSpec:
-    """A prefix `x` that is made there."""
+def spec(
+    target: str, *, name: str = "x", api: Api | None = None, path: str | None = None
+) -> PrefixSpec:
+    """A prefix that is made there."""
     return PrefixSpec(
-        name="x",
+        name=name,
         where="stemcache.toml, prefixes.x",
         object=None if path else f"app.prompts:{target}",
         path=path,
@@ -117,21 +119,24 @@ def refused(folder: Path, *specs: PrefixSpec, timeout_s: float = 60) -> str:
     return said
 
 
-@pytest.mark.parametrize("target", ["TEXT", "Prompts.text", "loud", "later"])
-def test_texts_and_what_makes_them(folder: Path, target: str) -> None:
-    """Of a module, of a class, with talk of its own, or awaited."""
-    found = built(folder, spec(target))
-    assert [one.text for one in found.portions["x"]] == ["be kind"]
+def test_texts_and_bodies_and_what_makes_them(folder: Path) -> None:
+    """Of a module, of a class, with talk of its own, or awaited; all in the same two processes."""
+    (folder / "a.md").write_text("be kind")
+    texts = [spec(one, name=one) for one in ("TEXT", "Prompts.text", "loud", "later")]
+    bodies = [spec(one, name=one, api=Api.MESSAGES) for one in ("BODY", "Prompts.body")]
+    found = built(folder, *texts, spec("", name="file", path="a.md"), *bodies)
+    assert found.portions.keys() == {"file", *(one.name for one in (*texts, *bodies))}
+    for name, portions in found.portions.items():
+        assert [one.text for one in portions] == ["be kind"], name
+    for one in bodies:
+        assert [(p.name, p.role) for p in found.portions[one.name]] == [("system", "system")]
     assert found.unstable == {}
 
 
-@pytest.mark.parametrize("target", ["BODY", "Prompts.body"])
-def test_a_body_is_read_as_its_api_says(folder: Path, target: str) -> None:
-    """Which has to be said."""
-    (one,) = built(folder, spec(target, api=Api.MESSAGES)).portions["x"]
-    assert (one.name, one.role) == ("system", "system")
-    said = refused(folder, spec(target))
-    assert f"app.prompts:{target} is a dictionary, and nothing says for which API; add" in said
+def test_it_has_to_be_said_for_which_api_a_body_is(folder: Path) -> None:
+    """A dictionary is not taken for a guess."""
+    said = refused(folder, spec("BODY"))
+    assert "app.prompts:BODY is a dictionary, and nothing says for which API; add" in said
 
 
 def test_files_are_read_to_the_byte(folder: Path) -> None:
@@ -148,6 +153,21 @@ def test_files_are_read_to_the_byte(folder: Path) -> None:
     )
     (folder / "d.json").write_text("[")
     assert "JSONDecodeError" in refused(folder, spec("", path="d.json", api=Api.CHAT))
+    (folder / "e.json").write_text("[]")
+    assert "e.json is of type list; name" in refused(folder, spec("", path="e.json", api=Api.CHAT))
+    os.mkfifo(folder / "pipe")
+    for place in ("app", "pipe"):
+        said = refused(folder, spec("", path=place))
+        assert said.endswith(f"{place} is no file; name one that holds a text, or with `api` JSON")
+
+
+def test_files_start_no_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the user's is run for them, so the time limit is no matter either."""
+    monkeypatch.setattr("subprocess.Popen", None)
+    (folder / "a.md").write_text("be kind")
+    found = built(folder, spec("", path="a.md"), timeout_s=1e-9)
+    assert [one.text for one in found.portions["x"]] == ["be kind"]
+    assert found.unstable == {}
 
 
 def test_a_builder_that_raises_is_told_by_its_last_line_and_place(folder: Path) -> None:
@@ -226,18 +246,25 @@ def _runs(process: int) -> bool:
     return state != "Z"  # nobody here reaps what lost its parent
 
 
-@pytest.mark.parametrize("target", ["shuffled", "chance", "clock"])
-def test_a_builder_that_gives_another_text_is_found(folder: Path, target: str) -> None:
+def test_builders_that_give_another_text_are_found(folder: Path) -> None:
     """By the order of a set, by chance, by the clock; both texts are kept to be compared."""
-    found = built(folder, spec(target))
-    assert found.unstable["x"] != found.portions["x"]
+    names = ("shuffled", "chance", "clock")
+    found = built(folder, spec("TEXT", name="still"), *(spec(one, name=one) for one in names))
+    assert found.unstable.keys() == set(names)
+    for name in names:
+        assert found.unstable[name] != found.portions[name]
 
 
 def test_several_failures_are_counted(folder: Path) -> None:
     """And those before them do not hide them."""
     good = PrefixSpec(name="good", where="s", object="app.prompts:TEXT")
     other = PrefixSpec(name="y", where="s", object="app.prompts:number")
-    assert refused(folder, good, spec("boom"), other).endswith("(1 more failed too)")
+    file = PrefixSpec(name="z", where="s", path="none.md")
+    said = refused(folder, good, spec("boom"), other)
+    assert "KeyError: 'nothing'" in said
+    assert said.endswith(" (1 more failed too)")
+    with pytest.raises(UsageError, match=r"prefix 'z' from s .*none.md.* \(1 more failed too\)$"):
+        built(folder, spec("boom"), good, file)
 
 
 def test_sources_are_folders_to_import_from(tmp_path: Path) -> None:

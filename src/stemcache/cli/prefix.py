@@ -37,7 +37,7 @@ def prefix() -> None:
       triage = { path = "prompts/triage.md", version = "3" }
       agent = { object = "app.agent:body", api = "messages", version = "7" }
 
-    Prefixes are built by running the project's code, twice, under two hash seeds.
+    Objects are built by running the project's code, twice, under two hash seeds; files are read.
     """
 
 

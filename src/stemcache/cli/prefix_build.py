@@ -1,8 +1,9 @@
 """Prefixes built by the user's code, twice, under two hash seeds, in processes with a time limit.
 
 ```
-settings ─► prefix_child, PYTHONHASHSEED=1 ─► portions ─┐ equal: built
-        └─► prefix_child, PYTHONHASHSEED=2 ─► portions ─┘ else:  named as unstable
+objects ─► prefix_child, PYTHONHASHSEED=1 ─► portions ─┐ equal: built
+       └─► prefix_child, PYTHONHASHSEED=2 ─► portions ─┘ else:  named as unstable
+files   ─► portions
 ```
 A builder that orders a set, or writes an id or a clock, is found here and not by its provider.
 """
@@ -20,6 +21,7 @@ from pathlib import Path
 from threading import Thread
 from typing import IO, Any
 
+from stemcache.cli.prefix_portions import failure, portions_of_file
 from stemcache.cli.prefix_settings import PrefixSpec
 from stemcache.cli.printable import printable
 from stemcache.errors import UsageError
@@ -53,12 +55,30 @@ def build(
 
     The error names the first builder that failed, the last line of its traceback, file and line.
     """
-    first, second = (
-        _run(prefixes, folder=folder, sources=sources, timeout_s=timeout_s, seed=seed)
-        for seed in SEEDS
-    )
+    files: dict[str, tuple[Portion, ...]] = {}
+    failed: list[str] = []
+    for one in prefixes:
+        if one.path is not None:
+            try:
+                files[one.name] = portions_of_file(one.path, one.api, folder)
+            except Exception as error:  # noqa: BLE001  # a file may hold anything
+                failed.append(_failed(one, failure(error, folder)))
+    objects = [one for one in prefixes if one.path is None]
+    runs: list[dict[str, tuple[Portion, ...]]] = []
+    for seed in SEEDS:
+        if objects:
+            lines, ended = _run(
+                objects, folder=folder, sources=sources, timeout_s=timeout_s, seed=seed
+            )
+            made, more = _read(lines, objects, ended, timeout_s)
+            failed += more
+            runs.append(made)
+        if failed:
+            also = f" ({len(failed) - 1} more failed too)" if len(failed) > 1 else ""
+            raise UsageError(failed[0] + also)
+    first, second = runs or ({}, {})
     return Built(
-        portions=first,
+        portions=files | first,
         unstable={name: made for name, made in second.items() if made != first[name]},
     )
 
@@ -70,7 +90,8 @@ def _run(
     sources: Sequence[str],
     timeout_s: float,
     seed: str,
-) -> dict[str, tuple[Portion, ...]]:
+) -> "tuple[list[dict[str, Any]], _Ended]":
+    """What the process wrote, a line a mapping, and how it ended."""
     with tempfile.TemporaryDirectory(prefix="stemcache-") as place:
         answer = Path(place) / "answer.jsonl"
         asked = {
@@ -78,13 +99,11 @@ def _run(
             "folder": str(folder),
             "sources": [str((folder / one).resolve()) for one in sources],
             "prefixes": [
-                {"name": one.name, "object": one.object, "path": one.path, "api": one.api}
-                for one in prefixes
+                {"name": one.name, "object": one.object, "api": one.api} for one in prefixes
             ],
         }
         ended = _asked(json.dumps(asked).encode(), folder, timeout_s, seed)
-        lines = _lines(answer)
-    return _read(lines, prefixes, ended, timeout_s)
+        return _lines(answer), ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +192,8 @@ def _read(
     prefixes: Sequence[PrefixSpec],
     ended: _Ended,
     timeout_s: float,
-) -> dict[str, tuple[Portion, ...]]:
+) -> tuple[dict[str, tuple[Portion, ...]], list[str]]:
+    """Portions by name, and a message for each that has none."""
     by_name = {one.name: one for one in prefixes}
     found: dict[str, tuple[Portion, ...]] = {}
     failed: list[str] = []
@@ -187,10 +207,7 @@ def _read(
             found[line["name"]] = tuple(_portion(one) for one in line["portions"])
     if not any("done" in line for line in lines):
         failed.append(_broken(at, ended, timeout_s))
-    if failed:
-        more = f" ({len(failed) - 1} more failed too)" if len(failed) > 1 else ""
-        raise UsageError(failed[0] + more)
-    return found
+    return found, failed
 
 
 def _failed(spec: PrefixSpec, error: Mapping[str, Any]) -> str:
