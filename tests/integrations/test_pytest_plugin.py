@@ -81,13 +81,9 @@ def _pytest(project: Path, *arguments: str) -> "subprocess.CompletedProcess[str]
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("randomly", [False, True], ids=["without randomly", "with randomly"])
-def test_a_fixture_of_that_name_is_there(project: Path, *, randomly: bool) -> None:
+def test_a_fixture_of_that_name_is_there(project: Path) -> None:
     """By that line alone; faults fail with the place, the clean and the rest pass."""
-    if randomly and importlib.util.find_spec("pytest_randomly") is None:
-        pytest.skip("pytest-randomly is not installed")
-
-    done = _pytest(project, "-rP", *([] if randomly else ["-p", "no:randomly"]))
+    done = _pytest(project, "-rP", "-p", "no:randomly", "--import-mode=append")
 
     assert done.returncode == 1, done.stdout + done.stderr
     assert "2 failed, 3 passed" in done.stdout
@@ -98,6 +94,17 @@ def test_a_fixture_of_that_name_is_there(project: Path, *, randomly: bool) -> No
     assert "not checked: hash seeds and other processes: the builder is a lambda" in done.stdout
 
 
+@pytest.mark.skipif(
+    importlib.util.find_spec("pytest_randomly") is None, reason="needs pytest-randomly"
+)
+def test_what_turns_chance_itself_changes_nothing(project: Path) -> None:
+    """pytest-randomly seeds the generators and shuffles tests."""
+    done = _pytest(project, "-v", "-k", "clocked or of_this_file")
+
+    assert "Using --randomly-seed" in done.stdout, done.stdout + done.stderr
+    assert "1 failed, 1 passed" in done.stdout
+
+
 @pytest.mark.skipif(importlib.util.find_spec("xdist") is None, reason="needs pytest-xdist")
 def test_workers_of_xdist_have_it_too(project: Path) -> None:
     """The same comes out in two processes at once."""
@@ -106,12 +113,9 @@ def test_workers_of_xdist_have_it_too(project: Path) -> None:
     assert "2 failed, 3 passed" in done.stdout, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("mode", ["prepend", "append", "importlib"])
-def test_a_tests_file_is_imported_elsewhere_by_its_path(project: Path, mode: str) -> None:
-    """However pytest imports tests, also two of one name in folders that are no packages."""
-    # In the other modes pytest itself refuses a second file of that name.
-    folders = ["one", "two"] if mode == "importlib" else ["one"]
-    for name in folders:
+def test_files_of_one_name_are_told_apart(project: Path) -> None:
+    """A test's file is imported elsewhere by its path, also where that is no package."""
+    for name in ("one", "two"):
         (project / name).mkdir()
         (project / name / "test_it.py").write_text(
             "def built():\n"
@@ -120,7 +124,7 @@ def test_a_tests_file_is_imported_elsewhere_by_its_path(project: Path, mode: str
             "    assert_prefix_stable(built, runs=1, own_process=True)\n"
         )
 
-    done = _pytest(project, f"--import-mode={mode}", *folders)
+    done = _pytest(project, "--import-mode=importlib", "one", "two")
 
     assert done.returncode == 0, done.stdout + done.stderr
 

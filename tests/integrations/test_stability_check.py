@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import partial
+from inspect import iscoroutine
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,13 @@ from stemcache.integrations.stability_check import (
     check_prefix_stable,
 )
 from stemcache.integrations.stability_compare import Difference
+from stemcache.integrations.stability_prompt import Reading, seen
 from stemcache.integrations.stability_world import Perturbation
 from tests.integrations import stability_faulty
 from tests.integrations.stability_clean import CLEAN
 from tests.integrations.stability_faulty import FAULTS, Fault
 
-APART = frozenset({"encoding", "hash-seed", "process", "start"})
+APART = frozenset({"encoding", "hash-seed", "start"})
 """What only processes of their own show, which take a while to start."""
 
 
@@ -82,11 +84,44 @@ def test_a_planted_fault_is_found(
 def test_a_clean_builder_passes(
     builder: Any, args: tuple[Any, ...], given: Callable[[tuple[Any, ...]], tuple[Any, ...]]
 ) -> None:
-    """What is sorted, pinned, given or behind the last marker is no fault, also in a process."""
-    report = assert_prefix_stable(builder, *given(args), runs=1, own_process=True)
+    """What is sorted, pinned, given or behind the last marker is no fault."""
+    report = assert_prefix_stable(builder, *given(args), runs=1, own_process=False)
 
     assert report
-    assert "hash-seed" in report.checked
+    assert "environment" in report.checked
+
+
+def prefixes_of_all(args: list[tuple[Any, ...]]) -> str:
+    """What has to stay of each clean builder, one after the other, read as it would be alone."""
+    told: list[str] = []
+    for (builder, _), given in zip(CLEAN, args, strict=True):
+        value = builder(*given)
+        read = seen(asyncio.run(value) if iscoroutine(value) else value, Reading())
+        told += (
+            f"{builder.__name__}{one.pointer}: {one.text}" for one in read.passages[: read.cut]
+        )
+    return "\n".join(told)
+
+
+def test_clean_builders_pass_in_other_processes_too(
+    given: Callable[[tuple[Any, ...]], tuple[Any, ...]],
+) -> None:
+    """All variants of all that is changed, in the same few processes for all of them."""
+    report = assert_prefix_stable(
+        prefixes_of_all, [given(args) for _, args in CLEAN], own_process=True
+    )
+
+    assert report
+    assert {"hash-seed", "encoding", "environment"} <= set(report.checked)
+
+
+def test_what_only_another_process_shows_is_called_that() -> None:
+    """Whatever else was changed with it; here the number that the environment may change."""
+    report = check_prefix_stable(
+        stability_faulty.process_number, allow={"environment"}, own_process=True
+    )
+
+    assert [one.name for one in report.findings] == ["process"]
 
 
 def _found(builder: Callable[..., object], *args: object, **options: Any) -> StabilityReport:
@@ -105,7 +140,7 @@ def breaks_in_the_evening() -> str:
 def test_a_builder_that_raises_is_told_as_that(*, own_process: bool) -> None:
     """The perturbation is named and the traceback shown; nothing is called unstable."""
     with pytest.raises(BuilderRaisedError) as caught:
-        assert_prefix_stable(breaks_in_the_evening, own_process=own_process)
+        assert_prefix_stable(breaks_in_the_evening, own_process=own_process, runs=1)
 
     said = str(caught.value)
     assert said.startswith("the builder raises with a change of the clock, and not without")

@@ -10,7 +10,7 @@ def test_prefix() -> None:
 here      held ─ held again ─ all varied, `runs` times ─ variables that it reads, changed
 apart     held ─ all varied, hash seed and encoding too, `runs` times      other processes
              │ differs                             │ differs
-             └────────── one perturbation after the other ──► the first byte, and whose it is
+             └──────── halves, and halves of halves ──► the first byte, and whose it is
 ```
 A builder is called about four times, and twice more for each of `runs`. What it keeps from call to
 call it keeps from a world that was made up: where other tests read such a cache, clear it.
@@ -173,7 +173,14 @@ class _Check:
             self.found.append(Finding((Perturbation.AGAIN,), again))
             return  # nothing that is changed could be told from nothing
         which = self.allow.without(ANYWHERE)
-        self.found += findings(held, which, seed=self.seed, runs=self.runs, attempt=self._attempt)
+        self.found += findings(
+            held,
+            which,
+            seed=self.seed,
+            runs=self.runs,
+            attempt=self._attempt,
+            unchanged=Perturbation.AGAIN,
+        )
         self.checked += which
         self._variables(held, read)
         if Perturbation.LOCALE in which and installed_locale(1) is None:
@@ -231,13 +238,15 @@ class _Check:
             except UnableError as error:
                 return Raised(str(error), str(error))
 
-        found = findings(held, which, seed=self.seed, runs=self.runs, attempt=attempt)
+        self.found += findings(
+            held,
+            which,
+            seed=self.seed,
+            runs=self.runs,
+            attempt=attempt,
+            unchanged=Perturbation.PROCESS,
+        )
         self.checked += [one for one in which if one not in self.checked]
-        if found:
-            apart = effect_of(held, attempt(World(seed=self.seed)))
-            if apart is not None:  # whatever was changed, it is that this is another process
-                found = (Finding((Perturbation.PROCESS,), apart),)
-        self.found += found
 
     def _apart(self, sent: Parcel, world: World) -> Outcome:
         return run_apart(sent, world, self.scratch, left_s=self.ends_s - monotonic())

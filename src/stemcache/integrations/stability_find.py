@@ -2,7 +2,8 @@
 
 ```
 level 1   all at once       equal ──► next level                      one run a level
-          all at once       differs ──► clock? id? random? …          one run each, the culprits
+          all at once       differs ──► nothing changed               one run; differs: that is it
+                            equal then ──► halves, their halves …     two runs a step, the culprits
                             none of them alone ──► leave out one after the other until it is equal
 ```
 """
@@ -31,9 +32,18 @@ def effect_of(held: Seen, outcome: Outcome) -> Difference | Raised | None:
 
 
 def findings(
-    held: Seen, which: Sequence[Perturbation], *, seed: int, runs: int, attempt: Try
+    held: Seen,
+    which: Sequence[Perturbation],
+    *,
+    seed: int,
+    runs: int,
+    attempt: Try,
+    unchanged: Perturbation,
 ) -> tuple[Finding, ...]:
-    """All causes that the first level which differs has. Raises OutOfTime if none was seen yet."""
+    """All causes that the first level which differs has. Raises OutOfTime if none was seen yet.
+
+    `unchanged`: what it is called where a run with nothing changed differs too.
+    """
     base = World(seed=seed)
     for level in range(1, runs + 1):
 
@@ -44,18 +54,31 @@ def findings(
         if effect is None:
             continue
         try:
-            found = tuple(_alone(which, under))
+            again = under(()) if which else effect
+            if again is not None:
+                return (Finding((unchanged,), again),)
+            found = tuple(_alone(which, effect, under))
             return found or (_together(which, effect, under),)
         except OutOfTime:
             return (Finding(tuple(which), effect, alone=False),)
     return ()
 
 
-def _alone(which: Sequence[Perturbation], under: Under) -> Iterator[Finding]:
-    for one in which:
-        effect = under([one])
-        if effect is not None:
-            yield Finding((one,), effect)
+def _alone(
+    which: Sequence[Perturbation], effect: Difference | Raised, under: Under
+) -> Iterator[Finding]:
+    """Those that differ alone, of some that have an effect together.
+
+    A half that has none is looked into no further: log2 of the number, twice, for one culprit.
+    """
+    if len(which) == 1:
+        yield Finding(tuple(which), effect)
+        return
+    middle = len(which) // 2
+    for half in (which[:middle], which[middle:]):
+        found = under(half)
+        if found is not None:
+            yield from _alone(half, found, under)
 
 
 def _together(which: Sequence[Perturbation], effect: Difference | Raised, under: Under) -> Finding:

@@ -100,12 +100,13 @@ class Patches:
 
         Takes a look at every name of every module: about 10 ms for a thousand modules.
         """
+        marked = self._swaps.keys()
         for module_name, module in list(sys.modules.items()):
             root = module_name.partition(".")[0]
             if root in _WAITING or root in sys.stdlib_module_names or _OURS in module_name:
                 continue
             names = getattr(module, "__dict__", None)
-            if type(names) is not dict:
+            if type(names) is not dict or marked.isdisjoint(map(id, list(names.values()))):
                 continue
             for name, value in list(names.items()):
                 swap = self._swaps.get(id(value))

@@ -59,8 +59,8 @@ ANYWHERE = (
     Perturbation.ENVIRONMENT,
 )
 """What can be changed while a process runs."""
-IN_A_PROCESS = (*ANYWHERE, Perturbation.HASH, Perturbation.ENCODING)
-"""What can be changed for a process that is started."""
+IN_A_PROCESS = (Perturbation.HASH, Perturbation.ENCODING, *ANYWHERE)
+"""What can be changed for a process that is started; those first that nothing else shows."""
 
 
 @dataclass(frozen=True, slots=True)
