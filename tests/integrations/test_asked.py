@@ -88,3 +88,11 @@ def test_what_cannot_be_read_is_routed_by_load_and_raises_nothing(argument: obje
 def test_nothing_asked_is_an_empty_body() -> None:
     """No prompt, no keys."""
     assert body_of([]) == Asked("/", b"")
+
+
+def test_a_class_among_the_arguments_takes_nothing_away() -> None:
+    """The official clients take one as `response_format`, and read its schema."""
+    asked = body_of([{**CHAT, "response_format": Model}])
+    path, body = decoded(asked)
+    assert path == "/v1/chat/completions"
+    assert body["messages"] == CHAT["messages"]

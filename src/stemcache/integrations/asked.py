@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from stemcache.integrations.plain import plain
+
 __all__ = ["Asked", "body_of"]
 
 _PATHS = {
@@ -58,11 +60,5 @@ def _body(fields: Mapping[str, object]) -> Asked | None:
     said = {name: value for name, value in fields.items() if value is not None}
     for name, path in _PATHS.items():
         if name in said:
-            return Asked(path, msgspec.json.encode(said, enc_hook=_plain))
+            return Asked(path, msgspec.json.encode(said, enc_hook=plain))
     return None
-
-
-def _plain(value: object) -> object:
-    """A model of pydantic's as a mapping."""
-    dump = getattr(value, "model_dump", None)
-    return dump() if callable(dump) else str(value)

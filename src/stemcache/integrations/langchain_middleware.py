@@ -19,22 +19,12 @@ Models that share an HTTP client, which is LangChain's default, share the record
 placed for the agents that have this middleware alone.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import nullcontext
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 from langchain.agents.middleware.types import AgentMiddleware
 
-from stemcache.integrations.client_group import ClientGroup
-from stemcache.integrations.client_marks import marks_placed
-from stemcache.integrations.live import Live
-from stemcache.integrations.live_summary import Summary
-from stemcache.integrations.live_tell import logged
-from stemcache.integrations.volatile_prompt import checked_policy, look_at
-from stemcache.lint.finding import Finding
-from stemcache.lint.options import Options
-from stemcache.record.record import Keep
+from stemcache.integrations.prompt_watch import PromptWatch
 
 __all__ = ["PrefixCacheMiddleware"]
 
@@ -42,62 +32,24 @@ _CLIENTS = ("_client", "_async_client", "root_client", "root_async_client")
 """Where the integrations keep the clients that they send by."""
 
 
-class PrefixCacheMiddleware(AgentMiddleware):  # type: ignore[misc]  # langchain is not there for mypy
+class PrefixCacheMiddleware(PromptWatch, AgentMiddleware):  # type: ignore[misc]  # langchain is not there for mypy
     """One log of all models that it stands before. One may serve several agents."""
-
-    def __init__(
-        self,
-        *,
-        marks: bool = True,
-        volatile: str = "warn",
-        allow: Iterable[str] = (),
-        output: Path | str | None = None,
-        keep: Keep | None = None,
-        options: Options | None = None,
-        tell: Callable[[Finding], None] = logged,
-    ) -> None:
-        """`volatile`: `refuse`, `warn` or `allow` a system prompt that will change.
-
-        `allow` names families of volatile text that are meant to be there (`clock`, `injected-id`,
-        `environment`). The rest as `watch` of the clients. Raises UsageError for what cannot be.
-        """
-        super().__init__()
-        self._marks = marks
-        self._volatile = checked_policy(volatile)
-        self._allow = frozenset(allow)
-        self._seen: set[str] = set()
-        self._group = ClientGroup(output=output, keep=keep, options=options, tell=tell)
-
-    @property
-    def live(self) -> Live:
-        """What records and judges."""
-        return self._group.watched.live
-
-    def summary(self, *, wait_s: float = 2.0) -> Summary:
-        """What the calls that have ended came to."""
-        return self._group.summary(wait_s=wait_s)
-
-    def close(self) -> None:
-        """Take everything out of the clients again, judge and write what waits."""
-        self._group.close()
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """LangChain's: a model is called. Raises VolatileError where that is asked for."""
-        self._prepare(request)
-        with marks_placed() if self._marks else nullcontext():
+        self._prepare(_texts(request.system_message), _clients(request.model))
+        with self._marking():
             return handler(request)
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         """The same, async."""
-        self._prepare(request)
-        with marks_placed() if self._marks else nullcontext():
+        self._prepare(_texts(request.system_message), _clients(request.model))
+        with self._marking():
             return await handler(request)
 
-    def _prepare(self, request: Any) -> None:
-        texts = list(_texts(request.system_message))
-        look_at(texts, self._volatile, allow=self._allow, seen=self._seen)
-        for name in _CLIENTS:
-            self._group.watch(getattr(request.model, name, None))
+
+def _clients(model: Any) -> Iterator[object]:
+    return (getattr(model, name, None) for name in _CLIENTS)
 
 
 def _texts(message: Any) -> Iterator[str]:

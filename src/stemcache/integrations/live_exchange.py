@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from stemcache.integrations.plain import plain
 from stemcache.record.exchange import Exchange
 from stemcache.record.recorder import Recorder
 
@@ -55,12 +56,6 @@ def _json(value: object) -> bytes:
     if isinstance(value, str):
         return value.encode("utf-8", "surrogatepass")
     try:
-        return msgspec.json.encode(value, enc_hook=_plain)
+        return msgspec.json.encode(value, enc_hook=plain)
     except (msgspec.MsgspecError, TypeError, UnicodeEncodeError):
         return json.dumps(value, default=str).encode()
-
-
-def _plain(value: object) -> object:
-    """A model of pydantic's as a mapping, anything else as a text."""
-    dump = getattr(value, "model_dump", None)
-    return dump() if callable(dump) else str(value)

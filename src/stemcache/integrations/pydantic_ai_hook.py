@@ -15,75 +15,29 @@ has marks already they stay: those of pydantic-ai's `Caching`, of the settings `
 `anthropic_cache_…`, and a `CachePoint`. Written for pydantic-ai 2.68.
 """
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import SystemPromptPart
 from pydantic_ai.models.wrapper import WrapperModel
 
-from stemcache.integrations.client_group import ClientGroup
 from stemcache.integrations.client_marks import marks_placed
-from stemcache.integrations.live import Live
-from stemcache.integrations.live_summary import Summary
-from stemcache.integrations.live_tell import logged
-from stemcache.integrations.volatile_prompt import checked_policy, look_at
-from stemcache.lint.finding import Finding
-from stemcache.lint.options import Options
-from stemcache.record.record import Keep
+from stemcache.integrations.prompt_watch import PromptWatch
 
 __all__ = ["PrefixCache"]
 
 
-class PrefixCache(AbstractCapability[Any]):  # type: ignore[misc]  # it is not there for mypy
+class PrefixCache(PromptWatch, AbstractCapability[Any]):  # type: ignore[misc]  # it is not there for mypy
     """One log of all models that it stands before. One may serve several agents."""
-
-    def __init__(
-        self,
-        *,
-        marks: bool = True,
-        volatile: str = "warn",
-        allow: Iterable[str] = (),
-        output: Path | str | None = None,
-        keep: Keep | None = None,
-        options: Options | None = None,
-        tell: Callable[[Finding], None] = logged,
-    ) -> None:
-        """`volatile`: `refuse`, `warn` or `allow` instructions that will change.
-
-        `allow` names families of volatile text that are meant to be there (`clock`, `injected-id`,
-        `environment`). The rest as `watch` of the clients. Raises UsageError for what cannot be.
-        """
-        super().__init__()
-        self._marks = marks
-        self._volatile = checked_policy(volatile)
-        self._allow = frozenset(allow)
-        self._seen: set[str] = set()
-        self._group = ClientGroup(output=output, keep=keep, options=options, tell=tell)
-
-    @property
-    def live(self) -> Live:
-        """What records and judges."""
-        return self._group.watched.live
-
-    def summary(self, *, wait_s: float = 2.0) -> Summary:
-        """What the calls that have ended came to."""
-        return self._group.summary(wait_s=wait_s)
-
-    def close(self) -> None:
-        """Take everything out of the clients again, judge and write what waits."""
-        self._group.close()
 
     async def prepare_model_request(self, ctx: Any, request_context: Any) -> Any:
         """pydantic-ai's: before each attempt, once it is known which model will serve it.
 
         Raises VolatileError where that is asked for.
         """
-        texts = list(_texts(request_context))
-        look_at(texts, self._volatile, allow=self._allow, seen=self._seen)
-        self._group.watch(getattr(request_context.model, "client", None))
+        self._prepare(_texts(request_context), [getattr(request_context.model, "client", None)])
         return await super().prepare_model_request(ctx, request_context)
 
     def get_wrapper_model(self, model: Any) -> Any:
