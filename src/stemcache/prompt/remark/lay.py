@@ -2,13 +2,14 @@
 
 ```
 tools      static                       a tool may have been made for one user: who knows
-system     static │ session │ turn      by what is volatile in it: nothing, an id, a clock
+system     static │ session │ turn      by what is volatile at its ends: nothing, an id, a clock
 messages   session                      a history that grows; the newest message is part of it
 ```
-Only for placing marks: what a renderer needs is not in the pieces.
+Only for placing marks: what a renderer needs is not in the pieces. A clock in the midst of a long
+text is not seen: then a mark may be written that nobody reads, as one is in a text of other words.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from stemcache.prompt.count import count_bytes, part_tokens
@@ -28,13 +29,13 @@ from stemcache.prompt.piece import Laid, Piece
 from stemcache.prompt.segment import Segment
 from stemcache.prompt.stability import Stability
 from stemcache.prompt.tool import Tool
-from stemcache.prompt.volatile.check import Found, find
+from stemcache.prompt.volatile.check import find
 from stemcache.provider.shape import Run
 from stemcache.trace.spans.span import Prompt, Span, SpanKind
 from stemcache.wire.api import Api
 from stemcache.wire.section import Section
 
-__all__ = ["laid_of", "volatile_of"]
+__all__ = ["laid_of"]
 
 _TOOL = Tool(name="tool", description="", schema={})
 _SYSTEM = Segment(name="system", stability=Stability.STATIC, parts=())
@@ -43,23 +44,19 @@ _RUNS: Mapping[SpanKind, Run] = {
     SpanKind.TOOL_RESULT: "tool_result",
 }
 _ANSWERS = frozenset({"assistant", "model"})
-_REMEMBERED = 256
-"""System prompts that are looked through for what is volatile once."""
+_SEARCHED_CHARS = 8_192
+"""Of either end of a system text: a search takes up to 3 ms a thousand characters, and what
+programs write into such a text they write above it or below it."""
+_REMEMBERED = 512
+"""Texts, or ends of them, that are searched once: at most twice `_SEARCHED_CHARS` each."""
 
 
 def laid_of(prompt: Prompt) -> Laid:
-    """Piece i is span i. Linear; a system prompt is searched once, a second a megabyte."""
+    """Piece i is span i. Linear; what is volatile is looked for at the ends of system texts.
+
+    Each text or end once: below 50 ms where it is full of numbers, 5 ms where it is words.
+    """
     return Laid(tuple(_piece(prompt.api, span) for span in prompt.spans))
-
-
-def volatile_of(prompt: Prompt) -> tuple[tuple[Span, Found], ...]:
-    """What of the system prompt will change, by the span that it is in."""
-    return tuple(
-        (span, found)
-        for span in prompt.spans
-        if span.section is Section.SYSTEM
-        for found in _found(span.text)
-    )
 
 
 def _piece(api: Api, span: Span) -> Piece:
@@ -94,13 +91,29 @@ def _stability(span: Span) -> Stability:
         return Stability.SESSION
     if span.section is Section.TOOLS:
         return Stability.STATIC
-    fits = [one.fits for one in _found(span.text)]
-    return max(fits, key=lambda one: one.rank, default=Stability.STATIC)
+    fits = Stability.STATIC
+    for end in _ends(span.text):
+        fits = max(fits, _fits(end), key=lambda one: one.rank)
+        if fits is Stability.TURN:
+            break
+    return fits
+
+
+def _ends(text: str) -> Iterator[str]:
+    """The text, or what is searched of a longer one; the lower end begins with a line."""
+    if len(text) <= 2 * _SEARCHED_CHARS:
+        yield text
+        return
+    yield text[:_SEARCHED_CHARS]
+    below = text[-_SEARCHED_CHARS:]
+    yield below[below.find("\n") + 1 :]
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _found(text: str) -> tuple[Found, ...]:
-    return find([Segment(name="system", stability=Stability.STATIC, parts=(Text(text),))])
+def _fits(text: str) -> Stability:
+    """Where it would be right by what is volatile in it; STATIC where nothing is."""
+    found = find([Segment(name="system", stability=Stability.STATIC, parts=(Text(text),))])
+    return max((one.fits for one in found), key=lambda one: one.rank, default=Stability.STATIC)
 
 
 def _part(api: Api, span: Span) -> Part:
