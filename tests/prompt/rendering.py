@@ -125,6 +125,7 @@ class Case:
 
 
 _SAID = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+"""Shorter than the name of any mark: words of the source are drawn too, and tests count marks."""
 _WORDS = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=8)
 _ID = st.text("abcXYZ019_-", min_size=1, max_size=6)
 _JSON = st.recursive(

@@ -23,7 +23,20 @@ from dataclasses import dataclass
 from stemcache.prompt.given import check_type, listed
 from stemcache.wire.api import Api
 
-__all__ = ["Document", "Image", "Native", "Part", "Text", "Thinking", "ToolCall", "ToolResult"]
+__all__ = [
+    "Document",
+    "Image",
+    "Native",
+    "Part",
+    "Text",
+    "Thinking",
+    "ToolCall",
+    "ToolResult",
+    "is_blank",
+]
+
+_REFUSE_BLANKS = frozenset({Api.CONVERSE, Api.MESSAGES})
+"""They answer 400 to a text of white space; the others to an empty one at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +151,11 @@ class Native:
 
 
 Part = Text | Image | Document | ToolCall | ToolResult | Thinking | Native
+
+
+def is_blank(text: str, api: Api) -> bool:
+    """Whether nobody sends such a text to the API: it is empty, or the API refuses it. Linear."""
+    return not (text.strip() if api in _REFUSE_BLANKS else text)
 
 
 def _check_text(value: object, field: str, owner: str) -> None:

@@ -49,6 +49,7 @@ from stemcache.prompt.render import converse as render_converse
 from stemcache.prompt.render import generate as render_generate
 from stemcache.prompt.render import messages as render_messages
 from stemcache.prompt.render import responses as render_responses
+from stemcache.prompt.render.chat_server import chat_server
 from stemcache.prompt.segment import Segment
 from stemcache.provider.book import Book, shipped_book
 from stemcache.provider.price import Price
@@ -80,6 +81,8 @@ class Plan:
     """A request before it is written: what stands where, and what that is expected to cost."""
 
     api: Api
+    provider: str
+    """By the name that its rules have, or as given where there is none."""
     model: str
     rule: Rule | None
     price: Price | None
@@ -117,6 +120,7 @@ class Plan:
                     options=given,
                     marker="cache_control" if kind == "markers" else "prompt_cache_breakpoint",
                     listed=listed,
+                    server=chat_server(self.provider),
                 )
             case Api.COMPLETIONS:
                 raise AssertionError("plan() makes none for completions")
@@ -233,7 +237,8 @@ class Layout(BareLayout):
             aliases={},
         )
         rule = found.rule
-        written_for = _api(api, provider, model, rule)
+        name = provider.strip().lower() if rule is None else rule.provider
+        written_for = _api(api, name, model, rule)
         history = conversation.messages if isinstance(conversation, Conversation) else conversation
         laid = self.lay(
             ORDER if rule is None else rule.order,
@@ -256,8 +261,13 @@ class Layout(BareLayout):
                 laid, rule=rule, price=found.price, forecast=expected, held=held, most=most
             )
             placement = replace(placement, why=(*unshared(laid), *placement.why))
+        if written_for is Api.CHAT and (rule is None or rule.kind not in _MARKED):
+            altered = render_chat.turn_alters(laid, chat_server(name))
+            told = () if altered is None else (altered,)
+            placement = replace(placement, why=(*told, *placement.why))
         return Plan(
             api=written_for,
+            provider=name,
             model=model,
             rule=rule,
             price=found.price,
@@ -292,7 +302,7 @@ def _check_memory(memory: Memory | None, now_s: float | None, held: Sequence[Hel
 
 def _api(api: Api | None, provider: str, model: str, rule: Rule | None) -> Api:
     """The API that is written. Raises UsageError for one without a word for the rule's marks."""
-    chosen = _usual(provider, model, rule) if api is None else api
+    chosen = _usual(provider, model) if api is None else api
     if chosen is Api.COMPLETIONS:
         raise UsageError(
             f"api is {chosen.value!r}, which takes one text; give {Api.CHAT.value!r}, or render a "
@@ -307,12 +317,11 @@ def _api(api: Api | None, provider: str, model: str, rule: Rule | None) -> Api:
     return chosen
 
 
-def _usual(provider: str, model: str, rule: Rule | None) -> Api:
-    name = provider.strip().lower() if rule is None else rule.provider
-    if name == "vertex":
+def _usual(provider: str, model: str) -> Api:
+    if provider == "vertex":
         # One platform, the APIs of those whose models it serves.
         return Api.MESSAGES if "claude" in model.lower() else Api.GENERATE
-    return _USUAL.get(name, Api.CHAT)
+    return _USUAL.get(provider, Api.CHAT)
 
 
 def _unknown(provider: str, model: str) -> Placement:

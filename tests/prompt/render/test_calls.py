@@ -8,10 +8,12 @@ from stemcache.errors import UsageError
 from stemcache.prompt.message import Message
 from stemcache.prompt.part import Native, Text, ToolCall, ToolResult
 from stemcache.prompt.render.calls import arguments_of, check_turns, names_of
+from stemcache.prompt.render.messages import render as messages
 from stemcache.prompt.render.turns import merged, turns_of
 from stemcache.wire.api import Api
 from tests.prompt.rendering import (
     THOUGHTS,
+    UNMARKED,
     assistant,
     call,
     laid,
@@ -195,7 +197,20 @@ def test_ids_that_an_api_does_not_take_are_refused(name: str, taken: set[Api]) -
                 check(*said, api=api)
 
 
-def test_a_native_block_that_is_no_object_is_refused() -> None:
-    """With its place."""
+def test_a_native_block_that_is_no_object_answers_no_call() -> None:
+    """It is refused as it is written, with its place, if the calls have their results."""
+    broken = Native(api=Api.MESSAGES, json="[]")
+    with pytest.raises(UsageError, match="call 'a' has no result in message 2"):
+        check(user("q"), assistant(call()), user(broken))
     with pytest.raises(UsageError, match="the Native in message 0 holds no JSON object"):
-        check(user(Native(api=Api.MESSAGES, json="[]")))
+        messages(laid(user(broken)), UNMARKED, model="m", options={"max_tokens": 5})
+
+
+def test_a_native_block_that_is_no_result_answers_no_call_without_an_id() -> None:
+    """Gemini's calls need have none, and then a result is told by its tool's name."""
+    called = ToolCall(id="", name="search", arguments="")
+    named = native(Api.GENERATE, functionResponse={"name": "search", "response": {"x": 1}})
+    check(user("q"), assistant(called), user(named), api=Api.GENERATE)
+    other = native(Api.GENERATE, videoMetadata={})
+    with pytest.raises(UsageError, match="call '' has no result"):
+        check(user("q"), assistant(called), user(other), api=Api.GENERATE)

@@ -25,18 +25,27 @@ def tool(name: str = "find", **schema: Any) -> Tool:
         ("files.find", {Api.CONVERSE, Api.MESSAGES, Api.RESPONSES}),
         ("2find", {Api.GENERATE}),
         ("f" * 65, {Api.CONVERSE}),
-        ("f" * 129, {Api.CONVERSE, Api.GENERATE, Api.MESSAGES, Api.RESPONSES}),
+        ("f" * 128, {Api.CONVERSE}),
+        ("f" * 129, {Api.CONVERSE, Api.GENERATE, Api.MESSAGES}),
         ("find\n", {Api.CONVERSE, Api.GENERATE, Api.MESSAGES, Api.RESPONSES}),
     ],
 )
 def test_names_are_what_the_api_takes(name: str, refused: set[Api]) -> None:
-    """Servers of chats take what they like."""
+    """Servers of chats take what they like, and Responses states no length."""
     for api in set(Api) - {Api.COMPLETIONS}:
         if api in refused:
             with pytest.raises(UsageError, match=f"which {api} does not take; use letters"):
                 check_name(tool(name), api)
         else:
             check_name(tool(name), api)
+
+
+def test_a_name_of_a_call_has_the_bounds_of_the_service_model() -> None:
+    """What boto3's own model of Converse says of ToolName."""
+    loaders = pytest.importorskip("botocore.loaders")
+    model = loaders.Loader().load_service_model("bedrock-runtime", "service-2")
+    shape = model["shapes"]["ToolName"]
+    assert (shape["min"], shape["max"], shape["pattern"]) == (1, 64, "[a-zA-Z0-9_-]+")
 
 
 def test_a_request_with_a_name_that_is_refused_is_not_made() -> None:

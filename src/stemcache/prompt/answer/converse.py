@@ -18,9 +18,9 @@ from stemcache.prompt.conversation.native import (
     listed,
     mapped,
     native,
+    spoken,
     string,
     thought,
-    unreadable,
     worth_keeping,
 )
 from stemcache.prompt.part import (
@@ -59,23 +59,7 @@ def answer_parts(answer: Mapping[str, Any], where: str) -> tuple[Part, ...]:
 
 def turns(messages: list[Any]) -> list[Turn]:
     """The messages of a body. Linear. Raises UsageError naming the place."""
-    made: list[Turn] = []
-    for i, given in enumerate(messages):
-        where = f"messages[{i}]"
-        message = mapped(jsonable(given, where), where)
-        parts = _parts(message.get("content"), where)
-        match message.get("role"):
-            case "assistant":
-                made.append(Turn("assistant", tuple(filter(worth_keeping, parts)), where))
-            case "user":
-                made.append(Turn("user", parts, where))
-            case _:
-                raise unreadable(
-                    f"{where}.role",
-                    "is neither user nor assistant",
-                    "put instructions into a segment",
-                )
-    return made
+    return spoken(messages, _parts)
 
 
 def _parts(content: Any, where: str) -> tuple[Part, ...]:

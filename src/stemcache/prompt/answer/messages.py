@@ -20,9 +20,9 @@ from stemcache.prompt.conversation.native import (
     listed,
     mapped,
     native,
+    spoken,
     string,
     thought,
-    unreadable,
     worth_keeping,
 )
 from stemcache.prompt.part import (
@@ -49,40 +49,23 @@ _MEDIA = frozenset({"type", "source", "title"})
 def answer_parts(answer: Mapping[str, Any], where: str) -> tuple[Part, ...]:
     """The parts of a whole answer. Linear. Raises UsageError naming the place."""
     content = listed(jsonable(answer.get("content"), f"{where}.content"), f"{where}.content")
-    parts = [
-        _part(mapped(block, f"{where}.content[{i}]"), where, i) for i, block in enumerate(content)
-    ]
-    return _sendable(filter(worth_keeping, parts))
+    return tuple(filter(worth_keeping, _parts(content, where)))
 
 
 def turns(messages: list[Any]) -> list[Turn]:
     """The messages of a body. Linear. Raises UsageError naming the place."""
-    made = []
-    for i, message in enumerate(messages):
-        where = f"messages[{i}]"
-        given = mapped(jsonable(message, where), where)
-        role, content = given.get("role"), given.get("content")
-        if isinstance(content, str):
-            parts: tuple[Part, ...] = (Text(content),)
-        else:
-            blocks = listed(content, f"{where}.content")
-            parts = tuple(
-                _part(mapped(block, f"{where}.content[{j}]"), where, j)
-                for j, block in enumerate(blocks)
-            )
-        if role == "assistant":
-            made.append(Turn("assistant", _sendable(filter(worth_keeping, parts)), where))
-        elif role == "user":
-            made.append(Turn("user", parts, where))
-        else:
-            raise unreadable(
-                f"{where}.role", "is neither user nor assistant", "put instructions into a segment"
-            )
-    return made
+    return spoken(messages, _parts)
+
+
+def _parts(content: Any, where: str) -> tuple[Part, ...]:
+    if isinstance(content, str):
+        return (Text(content),)
+    blocks = enumerate(listed(content, f"{where}.content"))
+    return _sendable(_part(mapped(block, f"{where}.content[{i}]"), where, i) for i, block in blocks)
 
 
 def _sendable(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """An answer's parts in an order in which the API takes them back.
+    """Parts in an order in which the API takes them back.
 
     Behind a call it takes no text, though models write some there: that is kept before the first.
     """

@@ -21,7 +21,7 @@ from stemcache.prompt.message import Message
 from stemcache.prompt.part import Native, Part, ToolCall, ToolResult
 from stemcache.wire.api import Api
 
-__all__ = ["Waiting", "ordered_results", "pending", "settled"]
+__all__ = ["Waiting", "answered", "ordered_results", "pending", "settled"]
 
 _IDS: Mapping[Api, tuple[str, ...]] = {
     Api.MESSAGES: ("tool_use_id",),
@@ -52,7 +52,7 @@ class Waiting:
 
     def take(self, part: Part) -> tuple[int, ToolCall] | None:
         """The number and the call that a part answers, which waits no longer."""
-        ids = _answered(part)
+        ids = answered(part)
         if ids is None:
             return None
         numbers = self._by_id.get(ids.call) if ids.call else self._unnamed(ids.tool)
@@ -139,11 +139,15 @@ def _named(result: ToolResult, call: ToolCall) -> ToolResult:
 
 class _Ids(NamedTuple):
     call: str
+    """Empty where the API has no ids."""
     tool: str
 
 
-def _answered(part: Part) -> _Ids | None:
-    """What a result says of the call that it answers; None for what is no result."""
+def answered(part: Part) -> _Ids | None:
+    """What a result says of the call that it answers, also one that an API wrote.
+
+    None for what is no result. Linear in a native block.
+    """
     if isinstance(part, ToolResult):
         return _Ids(part.call_id, part.name)
     if not isinstance(part, Native) or part.api not in _IDS:

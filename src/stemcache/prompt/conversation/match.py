@@ -18,14 +18,10 @@ from stemcache.prompt.conversation.calls import Waiting, ordered_results
 from stemcache.prompt.conversation.native import Turn
 from stemcache.prompt.conversation.rewritten import Difference, RewrittenError, difference
 from stemcache.prompt.message import Message, Speaker
-from stemcache.prompt.part import Native, Part, Text, Thinking, ToolCall
+from stemcache.prompt.part import Native, Part, Text, Thinking, ToolCall, is_blank
 from stemcache.wire.api import Api
 
 __all__ = ["News", "news"]
-
-
-_REFUSE_BLANKS = frozenset({Api.MESSAGES, Api.CONVERSE})
-"""They take no text of white space alone, so that none is sent."""
 
 
 class News(NamedTuple):
@@ -135,9 +131,7 @@ class _Reader:
 
 
 def _empty(part: Part, api: Api) -> bool:
-    if not isinstance(part, Text) or part.beside is not None:
-        return False
-    return not (part.text.strip() if api in _REFUSE_BLANKS else part.text)
+    return isinstance(part, Text) and part.beside is None and is_blank(part.text, api)
 
 
 def _compared(one: _Kept, speaker: Speaker, part: Part, api: Api) -> Difference | None:

@@ -7,7 +7,7 @@ adds for its user (`parsed`, …) are its own and never go back.
 
 import json
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -26,6 +26,7 @@ __all__ = [
     "mapped",
     "native",
     "opened",
+    "spoken",
     "string",
     "thought",
     "unreadable",
@@ -176,6 +177,30 @@ def _settled(name: str, value: Any) -> Any:
     if isinstance(value, list):
         return [_settled("", one) for one in value]
     return value
+
+
+def spoken(messages: list[Any], parts: Callable[[Any, str], tuple[Part, ...]]) -> list[Turn]:
+    """Messages whose role is user or assistant, each with a `content` that `parts` reads. Linear.
+
+    Raises UsageError naming the place.
+    """
+    made: list[Turn] = []
+    for i, given in enumerate(messages):
+        where = f"messages[{i}]"
+        message = mapped(jsonable(given, where), where)
+        found = parts(message.get("content"), where)
+        match message.get("role"):
+            case "assistant":
+                made.append(Turn("assistant", tuple(filter(worth_keeping, found)), where))
+            case "user":
+                made.append(Turn("user", found, where))
+            case _:
+                raise unreadable(
+                    f"{where}.role",
+                    "is neither user nor assistant",
+                    "put instructions into a segment",
+                )
+    return made
 
 
 def worth_keeping(part: Part) -> bool:

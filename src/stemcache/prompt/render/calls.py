@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from stemcache.errors import UsageError
+from stemcache.prompt.conversation.calls import answered
 from stemcache.prompt.part import Native, Part, Text, Thinking, ToolCall, ToolResult
 from stemcache.prompt.piece import Piece
 from stemcache.prompt.render.turns import Turn, object_of, where
@@ -23,12 +24,6 @@ __all__ = ["arguments_of", "check_ids", "check_turns", "names_of"]
 _NO_TEXT_BEHIND_CALLS = frozenset({Api.CHAT, Api.MESSAGES})
 """In a chat's message calls stand behind all content; Messages takes results for calls only where
 nothing but calls stands behind the first."""
-_RESULTS = (
-    ("", "tool_use_id"),
-    ("", "call_id"),
-    ("toolResult", "toolUseId"),
-    ("functionResponse", "id"),
-)
 _IDS = {
     Api.CHAT: re.compile(r".+", re.DOTALL),
     Api.CONVERSE: re.compile(r"[a-zA-Z0-9_.:-]{1,64}"),
@@ -63,14 +58,14 @@ def _check_user(turn: Turn, due: Counter[str]) -> None:
         part = block.part
         if isinstance(part, ToolCall | Thinking):
             raise UsageError(f"{where(block.piece)} is a user's; only an assistant has it")
-        if isinstance(part, Native):
-            call = _answered(part, block.piece)
-            if call is None or left[call] == 0:  # of a call that is native too, perhaps
-                continue
-        elif isinstance(part, ToolResult):
-            call = part.call_id
-        else:
+        if not isinstance(part, Native | ToolResult):
             leading = False
+            continue
+        ids = answered(part)
+        if ids is None:
+            continue
+        call = ids.call
+        if isinstance(part, Native) and left[call] == 0:  # of a call that is native too, perhaps
             continue
         if left[call] == 0:
             raise UsageError(
@@ -84,16 +79,6 @@ def _check_user(turn: Turn, due: Counter[str]) -> None:
             )
         left[call] -= 1
     _refuse_due(left, turn)
-
-
-def _answered(part: Native, piece: Piece) -> str | None:
-    """The call that a native block answers, by the member in which its API names it."""
-    value = object_of(part.json, piece)
-    for outer, member in _RESULTS:
-        inside = value.get(outer) if outer else value
-        if isinstance(inside, dict) and isinstance(inside.get(member), str):
-            return str(inside[member])
-    return None
 
 
 def _check_assistant(turn: Turn, api: Api) -> Counter[str]:

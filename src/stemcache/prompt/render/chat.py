@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions, and all who took it over.
+r"""OpenAI's Chat Completions, and all who took it over.
 
 ```
 tools      [{type: function, function: {name, description, parameters}}]
@@ -7,12 +7,20 @@ messages   system                the texts of the system section, in one message
            assistant             content, then tool_calls
            tool                  one for each result
 ```
-A lone text is a string, which every server takes, and some take nothing else. So it stays one where
-a turn segment stands behind it: that text goes on behind a blank line. In the next request, without
-that turn, the message is of the same form, and equal as far as it was the user's. (A message of its
-own would leave it equal to its end, but templates refuse two of one speaker in a row.) Where a
-later request may have marks (`listed`), all content is a list of parts from the first request on,
-so that a mark that moves on, or comes in late, changes nothing that it leaves behind.
+What stays in the history has one form, whatever a turn or a later request adds:
+
+```
+                         lone text    several texts            with a picture or a file
+marks may come (listed)  parts        parts                    parts
+server of strings        "text"       "text\n\ntext"           parts: there is no other form
+any other                "text"       parts                    parts
+```
+A string stays one where a turn segment stands behind it: its text goes on behind a blank line. (A
+message of its own would leave it equal to its end, but templates refuse two of one speaker in a
+row.) A turn's picture cannot: where the server takes a second message of a user's, the turn is one;
+where it may not, the message is parts for this request, and `turn_alters` tells of it. With marks
+to come all is parts from the first request on, so that a mark that moves on, or comes in late,
+changes nothing that it leaves behind.
 
 Messages of one speaker stay apart: from gpt-5.6 on a message that grew is another one. Marks stand
 on content parts; tools and calls can have none. That a result failed is not told: there is no
@@ -34,10 +42,11 @@ from stemcache.prompt.part import (
     ToolResult,
 )
 from stemcache.prompt.piece import Laid
-from stemcache.prompt.render.calls import check_turns
+from stemcache.prompt.render.chat_server import ANY_SERVER, ChatServer
 from stemcache.prompt.render.marks import Marks
 from stemcache.prompt.render.media import address, data_url, file_name
 from stemcache.prompt.render.openai import breakpoint_of, with_cache_options
+from stemcache.prompt.render.opened import opened
 from stemcache.prompt.render.options import options_of
 from stemcache.prompt.render.tools import schema_of
 from stemcache.prompt.render.turns import (
@@ -45,10 +54,8 @@ from stemcache.prompt.render.turns import (
     Turn,
     beside_of,
     inside_of,
-    merged,
     object_of,
     system_texts,
-    tools_of,
     turns_of,
     where,
 )
@@ -56,7 +63,7 @@ from stemcache.prompt.stability import Stability
 from stemcache.prompt.tool import Tool
 from stemcache.wire.api import Api
 
-__all__ = ["Marker", "messages_of", "render", "tool_definition"]
+__all__ = ["Marker", "messages_of", "render", "tool_definition", "turn_alters"]
 
 Marker = Literal["prompt_cache_breakpoint", "cache_control"]
 """How a mark is written: OpenAI's from gpt-5.6 on, or Anthropic's, which Qwen, MiniMax and
@@ -75,22 +82,19 @@ def render(
     options: Mapping[str, Any],
     marker: Marker = "prompt_cache_breakpoint",
     listed: bool = False,
+    server: ChatServer = ANY_SERVER,
 ) -> dict[str, Any]:
     """A body for `OpenAI().chat.completions.create(**body)`; `prompt_cache_key` is an option.
 
-    `listed`: content is lists, as it is with marks; for all requests of a conversation the same.
-    Linear in the prompt; changes nothing. Raises UsageError for what the API would refuse.
+    `listed`: content is lists, as it is with marks; for all requests of a conversation the same, as
+    is `server`, which says what that server takes. Linear in the prompt; changes nothing. Raises
+    UsageError for what the API would refuse.
     """
     given = options_of(options, _TAKEN)
     if marker == "prompt_cache_breakpoint":
         given = with_cache_options(given, placement)
-    system = system_texts(laid, Api.CHAT)
-    turns = turns_of(laid, Api.CHAT)
-    check_turns(merged(turns), Api.CHAT)
-    tools = tools_of(laid, Api.CHAT)
-    sent = [place for place, _ in (*tools, *system)]
-    marks = Marks(laid, placement, [*sent, *(b.place for turn in turns for b in turn.blocks)])
-    writer = _Writer(marks, marker, listed=listed or bool(placement.marks))
+    tools, system, turns, marks = opened(laid, placement, Api.CHAT, server.names)
+    writer = _Writer(marks, marker, server, listed=listed or bool(placement.marks))
     body: dict[str, Any] = {"model": model, **given}
     if tools:
         body["tools"] = [tool_definition(tool) for _, tool in tools]
@@ -104,11 +108,34 @@ def messages_of(laid: Laid) -> list[dict[str, Any]]:
     nothing = Placement(
         marks=(), expected_usd=None, expected_read_tokens=0.0, expected_written_tokens=0.0
     )
-    writer = _Writer(Marks(laid, nothing, ()), "prompt_cache_breakpoint", listed=False)
+    marks = Marks(laid, nothing, ())
+    writer = _Writer(marks, "prompt_cache_breakpoint", ANY_SERVER, listed=False)
     return [
         *writer.system(system_texts(laid, Api.CHAT)),
         *writer.messages(turns_of(laid, Api.CHAT)),
     ]
+
+
+def turn_alters(laid: Laid, server: ChatServer = ANY_SERVER) -> str | None:
+    """Why a message will not read in the next request as it does in this one; None if it will.
+
+    For requests without marks to come. Linear in the prompt.
+    """
+    last = laid.pieces[-1] if laid.pieces else None
+    if last is None or last.stability is not Stability.TURN or server.repeats:
+        return None
+    joined = [one for one in laid.pieces if one.message == last.message]
+    media = next((one for one in joined if isinstance(one.part, Image | Document)), None)
+    kept = [one.part for one in joined if one.stability is not Stability.TURN]
+    said = [part for part in kept if not isinstance(part, ToolResult)]
+    is_string = len(said) == 1 or (said and server.strings)
+    if media is None or not is_string or not all(isinstance(part, Text) for part in said):
+        return None
+    return (
+        f"message {last.message} is a list, for {where(media)}, and a string in the next request, "
+        "which may read no further than there; send the picture or file as a part of the user's "
+        "message, where it stays"
+    )
 
 
 def tool_definition(tool: Tool) -> dict[str, Any]:
@@ -121,9 +148,10 @@ def tool_definition(tool: Tool) -> dict[str, Any]:
 class _Writer:
     """Writes messages, taking marks as it goes."""
 
-    def __init__(self, marks: Marks, marker: Marker, *, listed: bool) -> None:
+    def __init__(self, marks: Marks, marker: Marker, server: ChatServer, *, listed: bool) -> None:
         self._marks = marks
         self._marker = marker
+        self._server = server
         self._listed = listed
 
     def system(self, texts: Sequence[tuple[int, str]]) -> Iterator[dict[str, Any]]:
@@ -136,8 +164,8 @@ class _Writer:
             if turn.speaker == "assistant":
                 yield self._assistant(turn)
                 continue
-            parts: list[dict[str, Any]] = []
-            stable = 0
+            kept: list[dict[str, Any]] = []
+            added: list[dict[str, Any]] = []  # by turn segments, which stand last
             members: dict[str, Any] = {}
             for block in turn.blocks:
                 if isinstance(block.part, ToolResult):
@@ -146,10 +174,23 @@ class _Writer:
                 if isinstance(block.part, Text):
                     beside = beside_of(block.part, block.piece, Api.CHAT)
                     _add_members(members, beside, block)
-                parts.append(self._part(block))
-                stable += block.piece.stability is not Stability.TURN
-            if parts:
-                yield {"role": "user", "content": self._content(parts, stable), **members}
+                is_turn = block.piece.stability is Stability.TURN
+                (added if is_turn else kept).append(self._part(block))
+            yield from self._user(kept, added, members)
+
+    def _user(
+        self, kept: list[dict[str, Any]], added: list[dict[str, Any]], members: dict[str, Any]
+    ) -> Iterator[dict[str, Any]]:
+        content: str | list[dict[str, Any]] = [*kept, *added]
+        if not content:
+            return
+        if self._is_one_string(kept) or not (kept or self._listed):
+            if _are_texts(added):
+                content = _joined([*kept, *added])
+            elif kept and self._server.repeats:
+                yield {"role": "user", "content": _joined(kept), **members}
+                content, members = added, {}
+        yield {"role": "user", "content": content, **members}
 
     def _assistant(self, turn: Turn) -> dict[str, Any]:
         parts: list[dict[str, Any]] = []
@@ -226,15 +267,20 @@ class _Writer:
         ttl = {} if mark.ttl is None else {"ttl": mark.ttl}
         return {"cache_control": {"type": "ephemeral", **ttl}}
 
-    def _content(
-        self, parts: list[dict[str, Any]], stable: int | None = None
-    ) -> str | list[dict[str, Any]]:
-        """`stable`: how many of the parts do not belong to the turn; None for all."""
-        if self._listed or (len(parts) if stable is None else stable) > 1:
-            return parts
-        if any(part.keys() != {"type", "text"} for part in parts):
-            return parts
-        return _BLANK_LINE.join(part["text"] for part in parts)
+    def _content(self, parts: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
+        return _joined(parts) if self._is_one_string(parts) else parts
+
+    def _is_one_string(self, parts: list[dict[str, Any]]) -> bool:
+        few = self._server.strings or len(parts) == 1
+        return not self._listed and few and _are_texts(parts)
+
+
+def _are_texts(parts: list[dict[str, Any]]) -> bool:
+    return all(part.keys() == {"type", "text"} for part in parts)
+
+
+def _joined(parts: list[dict[str, Any]]) -> str:
+    return _BLANK_LINE.join(part["text"] for part in parts)
 
 
 def _add_members(members: dict[str, Any], more: dict[str, Any], block: Block) -> None:

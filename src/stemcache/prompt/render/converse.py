@@ -29,9 +29,10 @@ from stemcache.prompt.part import (
 )
 from stemcache.prompt.piece import Laid
 from stemcache.prompt.render.blobs import with_bytes
-from stemcache.prompt.render.calls import arguments_of, check_turns
+from stemcache.prompt.render.calls import arguments_of
 from stemcache.prompt.render.marks import Marks
 from stemcache.prompt.render.media import address, bytes_of, ending
+from stemcache.prompt.render.opened import opened
 from stemcache.prompt.render.options import options_of
 from stemcache.prompt.render.tools import schema_of
 from stemcache.prompt.render.turns import (
@@ -41,9 +42,6 @@ from stemcache.prompt.render.turns import (
     inside_of,
     merged,
     object_of,
-    system_texts,
-    tools_of,
-    turns_of,
     where,
 )
 from stemcache.prompt.tool import Tool
@@ -66,12 +64,7 @@ def render(
     """
     given = options_of(options, _TAKEN)
     config = _config(given.pop("toolConfig", {}))
-    tools = tools_of(laid, Api.CONVERSE)
-    system = system_texts(laid, Api.CONVERSE)
-    turns = merged(turns_of(laid, Api.CONVERSE))
-    check_turns(turns, Api.CONVERSE)
-    sent = [place for place, _ in (*tools, *system)]
-    marks = Marks(laid, placement, [*sent, *(b.place for turn in turns for b in turn.blocks)])
+    tools, system, turns, marks = opened(laid, placement, Api.CONVERSE)
     body: dict[str, Any] = {"modelId": model, **given}
     if tools:
         specs = [(_tool(tool), marks.take(place)) for place, tool in tools]
@@ -82,7 +75,7 @@ def render(
         texts = [({"text": text}, marks.take(place)) for place, text in system]
         body["system"] = list(_with_points(texts))
     writer = _Writer(marks)
-    body["messages"] = [writer.message(turn) for turn in turns]
+    body["messages"] = [writer.message(turn) for turn in merged(turns)]
     marks.done(Api.CONVERSE)
     return body
 

@@ -24,9 +24,10 @@ from stemcache.prompt.part import (
     ToolResult,
 )
 from stemcache.prompt.piece import Laid
-from stemcache.prompt.render.calls import arguments_of, check_turns
+from stemcache.prompt.render.calls import arguments_of
 from stemcache.prompt.render.marks import Marks
 from stemcache.prompt.render.media import address, source, text_of
+from stemcache.prompt.render.opened import opened
 from stemcache.prompt.render.options import options_of
 from stemcache.prompt.render.tools import schema_of
 from stemcache.prompt.render.turns import (
@@ -36,9 +37,6 @@ from stemcache.prompt.render.turns import (
     inside_of,
     merged,
     object_of,
-    system_texts,
-    tools_of,
-    turns_of,
     where,
 )
 from stemcache.prompt.tool import Tool
@@ -60,12 +58,7 @@ def render(
     given = options_of(options, _TAKEN)
     if "max_tokens" not in given:
         raise UsageError("options have no max_tokens, which Messages needs; give options it")
-    tools = tools_of(laid, Api.MESSAGES)
-    system = system_texts(laid, Api.MESSAGES)
-    turns = merged(turns_of(laid, Api.MESSAGES))
-    check_turns(turns, Api.MESSAGES)
-    sent = [place for place, _ in (*tools, *system)]
-    marks = Marks(laid, placement, [*sent, *(b.place for turn in turns for b in turn.blocks)])
+    tools, system, turns, marks = opened(laid, placement, Api.MESSAGES)
     body: dict[str, Any] = {"model": model, **given}
     if tools:
         body["tools"] = [_marked(_tool(tool), marks.take(place)) for place, tool in tools]
@@ -73,7 +66,7 @@ def render(
         body["system"] = [
             _marked({"type": "text", "text": text}, marks.take(place)) for place, text in system
         ]
-    body["messages"] = [_message(turn, marks) for turn in turns]
+    body["messages"] = [_message(turn, marks) for turn in merged(turns)]
     marks.done(Api.MESSAGES)
     return body
 

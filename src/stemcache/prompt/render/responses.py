@@ -27,10 +27,10 @@ from stemcache.prompt.part import (
     ToolResult,
 )
 from stemcache.prompt.piece import Laid
-from stemcache.prompt.render.calls import check_turns
 from stemcache.prompt.render.marks import Marks
 from stemcache.prompt.render.media import address, data_url, file_name
 from stemcache.prompt.render.openai import breakpoint_of, with_cache_options
+from stemcache.prompt.render.opened import opened
 from stemcache.prompt.render.options import options_of
 from stemcache.prompt.render.tools import schema_of
 from stemcache.prompt.render.turns import (
@@ -39,11 +39,7 @@ from stemcache.prompt.render.turns import (
     Turn,
     beside_of,
     inside_of,
-    merged,
     object_of,
-    system_texts,
-    tools_of,
-    turns_of,
     where,
 )
 from stemcache.prompt.tool import Tool
@@ -69,12 +65,7 @@ def render(
     Linear in the prompt; changes nothing. Raises UsageError for what the API would refuse.
     """
     given = with_cache_options(options_of(options, _TAKEN), placement)
-    tools = tools_of(laid, Api.RESPONSES)
-    system = system_texts(laid, Api.RESPONSES)
-    turns = turns_of(laid, Api.RESPONSES)
-    check_turns(merged(turns), Api.RESPONSES)
-    sent = [place for place, _ in (*tools, *system)]
-    marks = Marks(laid, placement, [*sent, *(b.place for turn in turns for b in turn.blocks)])
+    tools, system, turns, marks = opened(laid, placement, Api.RESPONSES)
     body: dict[str, Any] = {"model": model, **given}
     if tools:
         body["tools"] = [_tool(tool) for _, tool in tools]

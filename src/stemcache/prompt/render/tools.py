@@ -1,14 +1,19 @@
 """What APIs ask of a tool's definition: a name in their letters, and the schema of an object.
 
 ```
-            letters of names      most    {} as a schema
-Messages    a-z A-Z 0-9 _ -        128    {"type": "object"}
-Responses   a-z A-Z 0-9 _ -        128    {"type": "object", "properties": {}}
-Converse    a-z A-Z 0-9 _ -         64    {"type": "object"}
-Gemini      the same and . :       128    as it is
-Chat        what servers take             {"type": "object", "properties": {}}
+            letters of names      most        {} as a schema
+Messages    a-z A-Z 0-9 _ -        128        {"type": "object"}
+Responses   a-z A-Z 0-9 _ -        not said   {"type": "object", "properties": {}}
+Converse    a-z A-Z 0-9 _ -         64        {"type": "object"}
+Gemini      the same and . :       128        as it is
+Chat        what the server takes             {"type": "object", "properties": {}}
 ```
-A Chat goes to many servers, some of which take any name, so its names are not judged here.
+Sources, read 2026-11-30. Messages: the pattern in the API's own errors, with 128 since 2025
+(modelcontextprotocol#1345, anthropics/claude-code#96152; it was 64 before). Responses: the pattern
+in its errors, which has no bound (openai/codex#8694, openai/openai-dotnet#441), nor has the client.
+Converse: shape ToolName of bedrock-runtime in botocore 1.44.8. Gemini: FunctionDeclaration in
+google-genai 3.6.1, where a name begins with a letter or `_`; servers of 2025 took 64 characters
+(google-gemini/gemini-cli#7869). A chat goes to many servers: `chat_server` says what one takes.
 """
 
 import re
@@ -25,14 +30,14 @@ _NAMES = {
     Api.CONVERSE: re.compile(r"[a-zA-Z0-9_-]{1,64}"),
     Api.GENERATE: re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}"),
     Api.MESSAGES: re.compile(r"[a-zA-Z0-9_-]{1,128}"),
-    Api.RESPONSES: re.compile(r"[a-zA-Z0-9_-]{1,128}"),
+    Api.RESPONSES: re.compile(r"[a-zA-Z0-9_-]+"),
 }
 _WITH_PROPERTIES = frozenset({Api.CHAT, Api.RESPONSES})
 
 
-def check_name(tool: Tool, api: Api) -> None:
-    """Raise UsageError for a name that the API refuses."""
-    form = _NAMES.get(api)
+def check_name(tool: Tool, api: Api, names: re.Pattern[str] | None = None) -> None:
+    """Raise UsageError for a name that the API refuses, or a server of it that takes `names`."""
+    form = names or _NAMES.get(api)
     if form is not None and not form.fullmatch(tool.name):
         raise UsageError(
             f"a tool is called {tool.name[:80]!r}, which {api} does not take; "

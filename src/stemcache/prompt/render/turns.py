@@ -9,6 +9,7 @@ Dropped: texts that an API refuses for being empty, and thoughts of another API.
 another API is an error: what it says cannot be said here. The order of blocks is the pieces'.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -26,6 +27,7 @@ from stemcache.prompt.part import (
     Thinking,
     ToolCall,
     ToolResult,
+    is_blank,
 )
 from stemcache.prompt.piece import Laid, Piece
 from stemcache.prompt.render.tools import check_name
@@ -47,9 +49,6 @@ __all__ = [
     "turns_of",
     "where",
 ]
-
-_REFUSE_BLANKS = frozenset({Api.MESSAGES, Api.CONVERSE})
-"""They answer 400 to a text of white space; the others to an empty one at most."""
 
 
 class Block(NamedTuple):
@@ -76,15 +75,17 @@ class Turn:
     blocks: tuple[Block, ...]
 
 
-def tools_of(laid: Laid, api: Api) -> tuple[tuple[int, Tool], ...]:
+def tools_of(
+    laid: Laid, api: Api, names: re.Pattern[str] | None = None
+) -> tuple[tuple[int, Tool], ...]:
     """Tools with the numbers of their pieces, in the order laid.
 
-    Raises UsageError for a name that the API refuses.
+    Raises UsageError for a name that the API refuses, or that is none of `names`.
     """
     found: list[tuple[int, Tool]] = []
     for place, piece in enumerate(laid.pieces):
         if isinstance(piece.source, Tool):
-            check_name(piece.source, api)
+            check_name(piece.source, api, names)
             found.append((place, piece.source))
     return tuple(found)
 
@@ -189,4 +190,4 @@ def _is_sent(part: Part, piece: Piece, api: Api) -> bool:
 def _is_blank(part: Text, api: Api) -> bool:
     if part.beside is not None and part.beside.api is api is Api.GENERATE:
         return False  # an empty text may carry the seal of a thought
-    return not (part.text.strip() if api in _REFUSE_BLANKS else part.text)
+    return is_blank(part.text, api)
