@@ -147,6 +147,51 @@ def test_a_request_of_which_more_was_read_at_once_is_within_the_bounds() -> None
     assert heard.log.count("complete") == 3
 
 
+def test_a_head_behind_a_large_body_is_within_the_bounds() -> None:
+    """Of a read that brings the end of one and the beginning of the other."""
+    it, heard, _ = parser(head_bytes=1024)
+    large = POST.replace(b": 3", b": 9000").replace(b"abc", b"x" * 9000)
+    for cut in (2, 9, 40):
+        it.feed(large + POST[:cut])
+        assert it.begun
+        it.feed(POST[cut:])
+    assert heard.log.count("complete") == 6
+    it.feed(large + POST[:9])
+    it.feed(b"x" * 1024)
+    assert heard.log[-1] == "head_too_large"
+
+
+CHUNKED = b"POST /v1/x HTTP/1.1\r\nHost: h\r\ntransfer-encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize("start", [b"1;", b"1;x=", b"1\r\na\r\n0\r\nx: ", b"0" * 300])
+def test_what_is_around_a_body_does_not_go_on_for_ever(start: bytes) -> None:
+    """A trailer that does not end, or what is behind the size of a chunk: the parser keeps it."""
+    it, heard, gateway = parser(head_bytes=1024)
+    it.feed(CHUNKED + start)
+    fed = 0
+    while not it.stopped and fed < 10_000:
+        it.feed(b"0" * 100)
+        fed += 100
+    assert heard.log[-1] == "head_too_large"
+    assert fed <= 1024 + 16 + 100
+    assert gateway.buffered_bytes == 0
+    (refused,) = heard.requests
+    assert refused.refusal is not None
+    assert "1024 bytes together; send less" in refused.refusal.message
+
+
+def test_the_smallest_chunks_are_within_the_bounds() -> None:
+    """However many, and with something short behind their sizes."""
+    it, heard, _ = parser(head_bytes=1024)
+    it.feed(CHUNKED)
+    for _ in range(5000):
+        it.feed(b"1;a=b\r\nx\r\n")
+    it.feed(b"0\r\n\r\n")
+    assert heard.log[-1] == "complete"
+    assert heard.requests[0].body == b"x" * 5000
+
+
 def test_stopping_lets_go_of_what_was_read_in_part() -> None:
     """And of its bytes."""
     it, heard, gateway = parser()

@@ -301,3 +301,87 @@ def test_an_answer_behind_one_of_chunks_is_parsed_from_its_head() -> None:
     heard.takes_chunks = True
     upstream.data_received(CHUNK)
     assert heard.log[-1][0] == "bad-answer"
+
+
+BIG = b"HTTP/1.1 200 OK\r\nx-big: %b\r\ncontent-length: 3\r\n\r\nabc"
+MOST = 64 * 1024
+AROUND = len(BIG.replace(b"%b", b"").removesuffix(b"abc"))
+
+
+@pytest.mark.parametrize("step", [1 << 20, 60_000, 1000])
+@pytest.mark.parametrize("over", [1, 2000, 100_000, 150_000])
+def test_a_head_has_the_same_bound_however_it_is_read(step: int, over: int) -> None:
+    """64 KiB, of which not a byte more is passed on, though one read may bring four times that."""
+    upstream, wire, heard = made()
+    answer = BIG % (b"a" * (MOST - AROUND + over))
+    for start in range(0, len(answer), step):
+        upstream.data_received(answer[start : start + step])
+        if wire.acts:
+            break
+    assert heard.log == [("bad-answer", "sent a head larger than 65536 bytes")]
+    assert wire.acts == ["abort"]
+
+
+@pytest.mark.parametrize("step", [1 << 20, 1000])
+def test_a_head_of_just_the_bound_is_taken(step: int) -> None:
+    """And counted without the body that comes with it."""
+    upstream, _, heard = made()
+    answer = BIG % (b"a" * (MOST - AROUND))
+    for start in range(0, len(answer), step):
+        upstream.data_received(answer[start : start + step])
+    assert heard.log[0][0] == 200
+    assert heard.log[-1][1] is True
+
+
+def test_heads_of_interim_answers_count() -> None:
+    """Together with that of the final one; the next answer has the whole bound again."""
+    interim = b"HTTP/1.1 103 Early Hints\r\nlink: %b\r\n\r\n" % (b"b" * 40_000)
+    upstream, _, heard = made()
+    upstream.data_received(interim + BIG % (b"a" * 20_000))
+    assert heard.log[0][0] == 200
+    upstream.begin(heard, b"GET", b"", bodiless=False)
+    upstream.data_received(interim + BIG % (b"a" * 30_000))
+    assert heard.log[-1] == ("bad-answer", "sent a head larger than 65536 bytes")
+    for whole in (True, False):
+        upstream, _, heard = made()
+        for part in [interim * 2] if whole else [interim[:-1], b"\n" + interim]:
+            upstream.data_received(part)
+        upstream.data_received(ANSWER)
+        assert heard.log == [("bad-answer", "sent a head larger than 65536 bytes")]
+
+
+def test_a_head_that_is_too_large_fails_without_a_body_too() -> None:
+    """And where the answer is complete with it."""
+    for bodiless, status in ((True, b"200"), (False, b"204")):
+        upstream, wire, heard = made(bodiless=bodiless)
+        upstream.data_received(b"HTTP/1.1 %b X\r\nx: %b\r\n\r\n" % (status, b"a" * MOST))
+        assert heard.log == [("bad-answer", "sent a head larger than 65536 bytes")]
+        assert wire.acts == ["abort"]
+
+
+@pytest.mark.parametrize("start", [b"0\r\nx: ", b"1;x="])
+def test_a_trailer_does_not_go_on_for_ever(start: bytes) -> None:
+    """Nor what is behind the size of a chunk: the parser would keep it."""
+    upstream, wire, heard = made()
+    upstream.data_received(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n")
+    upstream.data_received(start)
+    fed = 0
+    while not wire.acts and fed < 10 * MOST:
+        upstream.data_received(b"1" * 1000)
+        fed += 1000
+    assert fed <= MOST + 1000
+    assert heard.log[-1] == (
+        "bad-answer",
+        "sent more between parts of its body than 65536 bytes",
+    )
+
+
+def test_a_long_body_in_the_smallest_chunks_is_within_the_bounds() -> None:
+    """What is around its parts counts between two of them only."""
+    upstream, _, heard = made()
+    upstream.data_received(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+    for _ in range(20_000):
+        upstream.data_received(b"1;a=b\r\n")
+        upstream.data_received(b"x\r\n")
+    upstream.data_received(b"0\r\nt: " + b"y" * 1000 + b"\r\n\r\n")
+    assert heard.log[-1] == (b"", True)

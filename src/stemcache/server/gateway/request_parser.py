@@ -2,6 +2,7 @@
 
 ```
 bytes ─► head ─► over 64 KiB? 431 ─► sound? else 400 ─► body ─► too large? 413, 503 ─► request
+                                     as much around its chunks? 431 ┘
 ```
 Strict: what could be read in two ways is refused. Behind a refusal nothing is read.
 """
@@ -20,6 +21,8 @@ from stemcache.wire.http_head import without_upgrade
 __all__ = ["Listener", "RequestParser"]
 
 _RETRY_AFTER_S = 1
+_AROUND_BYTES = 16
+"""For each byte of a body in chunks: the smallest chunk has five of its own and one of the body."""
 
 
 class Listener(Protocol):
@@ -46,7 +49,9 @@ class RequestParser:
     """One connection's. Bodies count in the gateway's `buffered_bytes` until they are released."""
 
     __slots__ = (
+        "_around_bytes",
         "_begins",
+        "_ends",
         "_gateway",
         "_grows",
         "_head_bytes",
@@ -72,8 +77,12 @@ class RequestParser:
         """Of a head that is not complete, or of trailers."""
         self._read_bytes = 0
         """That came last."""
+        self._around_bytes = 0
+        """That came since the head of the request whose body is being read, its body included."""
         self._begins = False
         """Whether the head that is being read began in what came last."""
+        self._ends = False
+        """Whether a request ended in what came last."""
         self._grows = False
         """Whether what came last is of a body, or the end of a head."""
         self.in_head = False
@@ -99,7 +108,8 @@ class RequestParser:
         if self.stopped:
             return
         self._read_bytes = len(data)
-        self._begins = self._grows = False
+        self._begins = self._grows = self._ends = False
+        reading = self.request
         try:
             try:
                 self._parser.feed_data(data)
@@ -111,12 +121,17 @@ class RequestParser:
             message = "this is no valid HTTP/1.1; send a request, in strict syntax"
             self.refuse(HTTPStatus.BAD_REQUEST, message, "bad_request_syntax")
             return
+        if self.request is not None and self.request is reading:
+            self._around_bytes += len(data)
+            self._bound_around(self.request)
         if self._grows and self.request is not None:
             self._listener.body_grown()
         elif self.in_head and not self.stopped:
             if self._begins:
                 self._listener.head_begun()
-            self._head_bytes += len(data)
+            # Where it began behind another request, only what is parsed of it is known to be its.
+            begun_behind = self._begins and self._ends
+            self._head_bytes += max(1, self._head_size()) if begun_behind else len(data)
             if self._head_bytes > self._gateway.settings.limits.head_bytes:
                 self._refuse_head()
 
@@ -173,7 +188,7 @@ class RequestParser:
             return
         self._head_bytes += len(name) + len(value) + 4
         if self._head_bytes > self._gateway.settings.limits.head_bytes:
-            self._refuse_head()
+            self._refuse_head("trailers are")
 
     def on_headers_complete(self) -> None:
         """Go on to the body, unless there is something to refuse."""
@@ -228,6 +243,7 @@ class RequestParser:
             self._refuse_buffers()
         else:
             self.request = request
+            self._around_bytes = 0
             self._grows = True
             if request.expects:
                 self._listener.expected()
@@ -251,6 +267,7 @@ class RequestParser:
 
     def on_message_complete(self) -> None:
         """There it is."""
+        self._ends = True
         request = self.request
         if request is None:
             return
@@ -297,11 +314,18 @@ class RequestParser:
     def _head_size(self) -> int:
         return len(self._target) + sum(len(n) + len(v) + 4 for n, v in self._headers)
 
-    def _refuse_head(self) -> None:
+    def _bound_around(self, request: Request) -> None:
+        """Else sizes of chunks, what is behind them, and a trailer could go on for ever."""
+        most = self._gateway.settings.limits.head_bytes
+        around_bytes = self._around_bytes - request.held_bytes
+        if around_bytes > most + _AROUND_BYTES * request.held_bytes:
+            self._refuse_head("what is around the chunks of the body is")
+
+    def _refuse_head(self, what: str = "address and headers are") -> None:
         most = self._gateway.settings.limits.head_bytes
         self.refuse(
             HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
-            f"address and headers are larger than {most} bytes together; send less",
+            f"{what} larger than {most} bytes together; send less",
             "head_too_large",
         )
 

@@ -19,7 +19,8 @@ import httptools
 __all__ = ["Keeper", "Sink", "Upstream"]
 
 _HEAD_BYTES = 64 * 1024
-"""Status line and headers together, those of interim answers included."""
+"""Status line and headers together, those of interim answers included. As much may come between two
+parts of a body: sizes of chunks, what is behind them, trailers."""
 _NO_BODY = frozenset({204, 304})
 _ONE_WRITE_BYTES = 64 * 1024
 """Up to which head and body are joined: one copy is cheaper than two system calls."""
@@ -74,19 +75,22 @@ class Upstream(asyncio.Protocol):
     __slots__ = (
         "_answered",
         "_between",
+        "_between_bytes",
         "_bodiless",
         "_complete",
-        "_head_bytes",
         "_head_done",
         "_headers",
+        "_interim_bytes",
         "_keep",
         "_keeper",
         "_parser",
         "_parts",
         "_paused",
+        "_read_bytes",
         "_reason",
         "_sink",
         "_sized",
+        "_too_large",
         "_transport",
         "_unwanted",
         "idle_since_s",
@@ -102,7 +106,9 @@ class Upstream(asyncio.Protocol):
         self._keep = self._sized = self._paused = self._unwanted = False
         self._between = False
         """Whether the parser stands between two chunks; False where that is not known."""
-        self._head_bytes = 0
+        self._between_bytes = self._read_bytes = self._interim_bytes = 0
+        """Read without a part of a body so far; read last; in heads of interim answers."""
+        self._too_large = False
         self._headers: list[tuple[bytes, bytes]] = []
         self._reason = b""
         self._parts: list[bytes] = []
@@ -123,7 +129,8 @@ class Upstream(asyncio.Protocol):
         self._sink = sink
         self._bodiless = bodiless
         self._head_done = self._answered = self._complete = self._keep = self._between = False
-        self._head_bytes = 0
+        self._between_bytes = self._interim_bytes = 0
+        self._too_large = False
         if len(body) <= _ONE_WRITE_BYTES:
             transport.write(head + body)
         else:
@@ -194,6 +201,7 @@ class Upstream(asyncio.Protocol):
             self._close()  # nobody asked: what comes next could be taken for another's answer
             return
         self._answered = True
+        self._read_bytes = len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserCallbackError:
@@ -206,13 +214,15 @@ class Upstream(asyncio.Protocol):
         if self._sink is not sink:
             self._settle_abandoned()
             return
-        if not self._head_done:
-            self._head_bytes += len(data)
-            if self._head_bytes > _HEAD_BYTES:
-                self._fail(f"sent a head larger than {_HEAD_BYTES} bytes")
-            return
         parts = self._parts
         if not parts:
+            self._between_bytes += len(data)
+            if self._too_large or (not self._complete and self._between_bytes > _HEAD_BYTES):
+                what = "more between parts of its body" if self._head_done else "a head larger"
+                self._fail(f"sent {what} than {_HEAD_BYTES} bytes")
+                return
+            if not self._head_done:
+                return
             body = b""
             self._between = False
         else:
@@ -220,6 +230,7 @@ class Upstream(asyncio.Protocol):
             self._between = data.endswith(_EVENT_END) and parts[-1].endswith(b"\n\n")
             body = parts[0] if len(parts) == 1 else b"".join(parts)
             parts.clear()
+            self._between_bytes = 0
         if self._complete:
             self._end(body, keep=self._keep)
         elif body:
@@ -245,7 +256,15 @@ class Upstream(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         """Tell the sink, unless the answer is an interim one."""
         status = self._parser.get_status_code()
-        if status < 200 or self._complete or self._sink is None:
+        if self._complete or self._too_large or self._sink is None:
+            return
+        if status < 200:
+            self._interim_bytes += self._head_size()
+            return
+        # A head of which all came in few reads may be larger than what came before its end.
+        most = _HEAD_BYTES - self._interim_bytes
+        if self._between_bytes + self._read_bytes > most and self._head_size() > most:
+            self._too_large = True
             return
         self._head_done = True
         empty = self._bodiless or status in _NO_BODY
@@ -265,7 +284,7 @@ class Upstream(asyncio.Protocol):
 
     def on_body(self, body: bytes) -> None:
         """Keep it until all of the read is parsed."""
-        if not self._complete:
+        if not self._complete and not self._too_large:
             self._parts.append(body)
 
     def on_message_complete(self) -> None:
@@ -277,6 +296,11 @@ class Upstream(asyncio.Protocol):
             return
         self._complete = True
         self._keep = self._parser.should_keep_alive()
+
+    def _head_size(self) -> int:
+        """Of the head that was parsed last, as it would be written."""
+        named = sum(len(name) + len(value) + 4 for name, value in self._headers)
+        return len(b"HTTP/1.1 200 \r\n\r\n") + len(self._reason) + named
 
     def _settle_abandoned(self) -> None:
         self._parts.clear()
