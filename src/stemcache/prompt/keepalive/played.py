@@ -78,7 +78,7 @@ def played(
         rule = _ended(rule, gone_after_s)
     asked = None if ttls is None else listed(ttls, str, "ttls", "give a list such as ['5m', '1h']")
     found: list[Played] = []
-    names: Sequence[str | None] = asked or [one.name for one in rule.ttls] or [None]
+    names: list[str | None] = [*(asked or (one.name for one in rule.ttls))] or [None]
     for name in names:
         try:
             rates(rule, price, ttl=name)
