@@ -76,6 +76,92 @@ def test_a_prompt_that_does_not_stream_leaves_the_queue_when_it_should_have_been
     assert look(load, now_s=1.5).in_flight == 1
 
 
+def test_an_answer_that_does_not_stream_takes_its_prompt_out_of_the_queue() -> None:
+    """Whatever the rates say, as they may be wrong: with nothing in flight nothing waits."""
+    load = Load()
+    sent = load.sent(25_000, 25_000, now_s=0.0, streams=False)
+    load.done(sent, now_s=0.6, streamed=False, computed_tokens=25_000, output_tokens=1)
+    view = look(load, now_s=0.6)
+
+    assert (view.in_flight, view.waiting_tokens) == (0, 0)
+    assert load.sent(100, 100, now_s=0.6).ahead_tokens == 0.0
+
+
+def test_a_lost_request_that_does_not_stream_leaves_no_queue() -> None:
+    """Its client has left: the engine does not compute it either."""
+    load = Load()
+    first = load.sent(10_000, 10_000, now_s=0.0, streams=False)
+    load.sent(5_000, 5_000, now_s=0.1, streams=False)
+    load.lost(first, now_s=0.2)
+
+    assert look(load, now_s=0.2).waiting_tokens == 5_000
+    assert look(load, now_s=0.5).waiting_tokens == pytest.approx(2_000, abs=1)
+
+
+def test_an_answer_takes_its_own_prompt_out_and_leaves_the_others() -> None:
+    """The next begins when the oldest ends; answers may come in any order."""
+    load = Load()
+    first, second, _ = (load.sent(10_000, 10_000, now_s=0.0, streams=False) for _ in range(3))
+    assert look(load, now_s=0.5).waiting_tokens == 25_000
+    load.done(second, now_s=0.5, streamed=False, computed_tokens=10_000, output_tokens=1)
+    assert look(load, now_s=0.5).waiting_tokens == 15_000
+    load.done(first, now_s=0.6, streamed=False, computed_tokens=10_000, output_tokens=1)
+
+    assert look(load, now_s=0.6).waiting_tokens == 10_000
+    assert look(load, now_s=1.1).waiting_tokens == pytest.approx(5_000, abs=1)
+    assert look(load, now_s=1.7).waiting_tokens == 0
+    assert look(load, now_s=1.7).in_flight == 1
+
+
+def test_a_queue_of_plain_prompts_is_counted_by_what_is_known_now() -> None:
+    """Rates that are learned meanwhile shorten it, and one sent after a pause begins then."""
+    fleet = FleetRates()
+    load, other = Load(fleet), Load(fleet)
+    load.sent(10_000, 10_000, now_s=0.0, streams=False)
+    assert look(load, now_s=0.2).waiting_tokens == 8_000
+    for _ in range(100):  # a tenth of what is assumed: 10 us a token
+        other.rates.observe(0.1, tokens=10_000, ahead=0, others=0, now_s=0.2)
+        other.rates.observe(0.001, tokens=10, ahead=0, others=0, now_s=0.2)
+    assert look(load, now_s=0.3).waiting_tokens == 0
+    load.sent(10_000, 10_000, now_s=5.0, streams=False)
+    assert look(load, now_s=5.0).waiting_tokens == 10_000
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_with_nothing_in_flight_nothing_waits(seed: int) -> None:
+    """In whatever order requests of both kinds begin, are seen and end."""
+    rng = Random(seed)
+    load, now_s = Load(), 0.0
+    flights: list[Sent] = []
+    for _ in range(600):
+        now_s += rng.choice((0.0, 0.001, 0.05, 1.0))
+        if rng.random() < 0.5 and len(flights) < 6:
+            tokens = rng.randrange(20_000)
+            flights.append(load.sent(tokens, tokens, now_s=now_s, streams=rng.random() < 0.4))
+        elif flights:
+            sent = flights.pop(rng.randrange(len(flights)))
+            if rng.random() < 0.3:
+                load.lost(sent, now_s=now_s)
+            else:
+                load.first(sent, now_s=now_s)
+                load.done(
+                    sent, now_s=now_s, streamed=False, computed_tokens=None, output_tokens=None
+                )
+        view = look(load, now_s=now_s)
+        waiting = sum(sent.computed_tokens for sent in flights)
+        assert 0 <= view.waiting_tokens <= waiting
+        assert view.in_flight == len(flights)
+
+
+def test_utilization_ends_with_the_answer_of_what_does_not_stream() -> None:
+    """What is answered is not computed any more, however slow it is taken to be."""
+    load = Load()
+    sent = load.sent(100_000, 100_000, now_s=0.0, streams=False)
+    load.done(sent, now_s=0.5, streamed=False, computed_tokens=100_000, output_tokens=1)
+    busy = look(load, now_s=0.5).utilization
+    assert 0.0 < look(load, now_s=10.5).utilization < 0.5 * busy < 0.05
+
+
 def test_the_prompt_that_is_being_computed_counts_for_what_is_left_of_it() -> None:
     """Never for nothing while its first token has not come, and others wait in full."""
     load = Load()

@@ -6,6 +6,10 @@
    │ in_flight +          │                   │ rates learn the TTFT of a stream
    │ recent_s, fresh_tokens +                 │ fresh_tokens, recent_s corrected
 ```
+Of a request that does not stream the first token is not seen: its prompt leaves the queue when it
+should have been computed, or its answer is there, whichever is sooner. So rates that are wrong, as
+they are before there were streams, make a queue too long for no longer than the answer takes.
+
 Not thread-safe. Each call costs a microsecond or two; `look` a third of one.
 """
 
@@ -56,7 +60,9 @@ class Load:
         "_fresh",
         "_in_flight",
         "_now_s",
-        "_plain_until_s",
+        "_plain",
+        "_plain_begun_s",
+        "_plain_tokens",
         "_recent_decode_s",
         "_recent_requests",
         "_recent_tokens",
@@ -75,8 +81,11 @@ class Load:
         self._waiting_tokens = 0
         self._begun_s = 0.0
         """When the oldest of those can have begun to be computed."""
-        self._plain_until_s = 0.0
-        """When those that do not stream should have been computed."""
+        self._plain: dict[Sent, None] = {}
+        """Those that do not stream and should not have been computed yet, oldest first."""
+        self._plain_tokens = 0
+        self._plain_begun_s = 0.0
+        """When the oldest of those should have begun to be computed."""
         self._recent_requests = 0.0
         self._recent_tokens = 0.0
         self._recent_decode_s = 0.0
@@ -102,17 +111,17 @@ class Load:
     ) -> Sent:
         """A request goes there now. `computed_tokens`: what it is predicted not to hold.
 
-        Without `streams` its first token is not seen, and its prompt leaves the queue when it
-        should have been computed.
+        Without `streams` its prompt leaves the queue when it should have been computed, or at its
+        end.
         """
         self._pass(now_s)
         if not 0 <= prompt_tokens <= _MOST_TOKENS:
             prompt_tokens = min(max(0, prompt_tokens), _MOST_TOKENS)
         if not 0 <= computed_tokens <= prompt_tokens:
             computed_tokens = min(max(0, computed_tokens), prompt_tokens)
-        prefill_s = self.rates.rates(now_s=now_s).prefill_s
-        waits = self._waiting_tokens or self._plain_until_s > now_s
-        ahead = self._ahead(prefill_s, now_s) if waits else 0.0
+        ahead = 0.0
+        if self._waiting_tokens or self._plain:
+            ahead = self._ahead(self.rates.rates(now_s=now_s).prefill_s, now_s)
         in_flight = self._in_flight
         sent = Sent(prompt_tokens, computed_tokens, now_s, streams, ahead, in_flight)
         self._in_flight = in_flight = in_flight + 1
@@ -128,8 +137,10 @@ class Load:
             self._waiting[sent] = None
             self._waiting_tokens += computed_tokens
         else:
-            begins_s = max(now_s, self._plain_until_s)
-            self._plain_until_s = begins_s + prefill_s * computed_tokens
+            if not self._plain:
+                self._plain_begun_s = now_s
+            self._plain[sent] = None
+            self._plain_tokens += computed_tokens
         return sent
 
     def first(self, sent: Sent, *, now_s: float) -> None:
@@ -157,6 +168,7 @@ class Load:
         """
         if sent.ended:
             return
+        self._pass(now_s)
         self._end(sent, now_s)
         computed = sent.computed_tokens
         if computed_tokens is not None and computed_tokens != computed:
@@ -242,7 +254,7 @@ class Load:
             now_s=now_s
         )
         ahead = 0
-        if self._waiting_tokens or self._plain_until_s > now_s:
+        if self._waiting_tokens or self._plain:
             ahead = int(self._ahead(rates.prefill_s, now_s))
         if not self._changed and rates is view.rates and gateways == 1:
             view.waiting_tokens = ahead
@@ -290,9 +302,30 @@ class Load:
             oldest = next(iter(self._waiting)).computed_tokens
             # Never all of it: while its first token has not come it is not done.
             tokens -= min(max(0.0, now_s - self._begun_s) / prefill_s, 0.9 * oldest)
-        if self._plain_until_s > now_s:
-            tokens += (self._plain_until_s - now_s) / prefill_s
+        if self._plain:
+            self._compute_plain(prefill_s, now_s)
+            tokens += self._plain_tokens
+            if self._plain:
+                tokens -= max(0.0, now_s - self._plain_begun_s) / prefill_s
         return tokens
+
+    def _compute_plain(self, prefill_s: float, now_s: float) -> None:
+        """Let those leave that should have been computed by now."""
+        while self._plain:
+            oldest = next(iter(self._plain))
+            # By the rates of now the one before may have ended before this one was sent.
+            self._plain_begun_s = max(self._plain_begun_s, oldest.sent_s)
+            ends_s = self._plain_begun_s + prefill_s * oldest.computed_tokens
+            if ends_s > now_s:
+                return
+            self._leave(oldest, ends_s)
+
+    def _leave(self, sent: Sent, now_s: float) -> None:
+        """One that does not stream waits no more; the next begins then if it was the oldest."""
+        if next(iter(self._plain)) is sent:
+            self._plain_begun_s = now_s
+        del self._plain[sent]
+        self._plain_tokens -= sent.computed_tokens
 
     def _computed(self, sent: Sent, now_s: float) -> None:
         if sent in self._waiting:
@@ -307,6 +340,8 @@ class Load:
         self._changed = True
         if sent.streams:
             self._computed(sent, now_s)
+        elif sent in self._plain:
+            self._leave(sent, now_s)
 
     def _pass(self, now_s: float) -> None:
         """Let time pass: what was given fades, and the seat was busy or idle until now."""
@@ -324,5 +359,7 @@ class Load:
         self._fresh *= exp(-passed / FRESH_S)
         kept = exp(-passed / BUSY_S)
         self._busy_share *= kept
-        if self._waiting or self._plain_until_s > now_s:
+        if self._plain:
+            self._compute_plain(self.rates.rates(now_s=now_s).prefill_s, now_s)
+        if self._waiting or self._plain:
             self._busy_share += 1.0 - kept
