@@ -3,7 +3,7 @@
     python -m examples.agent.compare                  # the embedded model; some minutes on a CPU
     python -m examples.agent.compare --model toy      # no weights, a small shop; seconds
     python -m examples.agent.compare --url http://127.0.0.1:8000
-    python -m examples.agent.compare --logs /tmp/shop # leaves logs for `stemcache lint`
+    python -m examples.agent.compare --logs logs      # leaves logs for `stemcache lint`
     python -m examples.agent.compare --write          # renews results.json and docs/prompt.md
 
 The first table is of `stemcache serve`, as it reports it. The others play the same conversations,
