@@ -1,5 +1,7 @@
 """When a replica's breaker lets requests through."""
 
+import pytest
+
 from stemcache.gateway.breaker import Breaker, BreakerState
 from stemcache.gateway.settings import HealthSettings
 
@@ -143,20 +145,98 @@ def test_a_good_health_check_lets_one_try_at_once() -> None:
     assert breaker.state(1.5) is BreakerState.CLOSED
 
 
-def test_health_checks_are_not_believed_again_where_requests_fail() -> None:
-    """A page may answer while nothing else does: then the open time holds, until one succeeds."""
+def tried_again(breaker: Breaker, opened_s: float) -> float:
+    """How long good checks, ten a second, had not been believed when one was; it fails again."""
+    for tenths in range(200):
+        now_s = opened_s + tenths / 10
+        breaker.looked_well(now_s)
+        if breaker.allows(now_s):
+            assert breaker.sent(now_s)
+            breaker.failed(now_s, trial=True)
+            return tenths / 10
+    raise AssertionError("it has to be tried at last")
+
+
+def test_health_checks_are_believed_later_each_time_where_requests_fail() -> None:
+    """A page may answer while nothing else does: at last the open time holds."""
+    breaker, now_s = opened(), 0.0
+    waits = []
+    for _ in range(7):
+        waits.append(tried_again(breaker, now_s))
+        now_s += waits[-1]
+    assert waits == [0.0, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
+
+
+def test_health_checks_are_believed_at_once_again_after_an_answer() -> None:
+    """What was long ago says nothing of another trouble."""
     breaker = opened()
     breaker.looked_well(1.0)
     assert breaker.sent(1.0)
     breaker.failed(2.0, trial=True)
+    breaker.looked_well(2.5)
+    assert not breaker.allows(2.5)
     breaker.looked_well(3.0)
-    assert not breaker.allows(11.9)
-    assert breaker.sent(12.0)
-    breaker.succeeded(13.0, trial=True)
+    assert breaker.sent(3.0)
+    breaker.succeeded(4.0, trial=True)
     for _ in range(3):
         breaker.failed(20.0)
-    breaker.looked_well(21.0)
-    assert breaker.allows(21.0)
+    breaker.looked_well(20.0)
+    assert breaker.allows(20.0)
+
+
+def test_what_is_sent_through_an_open_one_closes_it_if_it_is_answered() -> None:
+    """Where nobody else could take it: it was sent after the failures, so it says what is now."""
+    breaker = opened()
+    assert breaker.sent(5.0)
+    breaker.failed(5.1, trial=True)
+    assert breaker.opened == 1
+    assert breaker.open_left_s(5.1) == pytest.approx(4.9)
+    assert breaker.sent(6.0)
+    breaker.succeeded(6.1, trial=True)
+    assert breaker.state(6.1) is BreakerState.CLOSED
+
+
+def test_how_long_it_stays_open_is_told() -> None:
+    """In seconds, to nothing when one may try."""
+    breaker = opened()
+    assert [breaker.open_left_s(now_s) for now_s in (0.0, 9.5, 10.0, 99.0)] == [10.0, 0.5, 0.0, 0.0]
+    breaker.looked_well(3.0)
+    assert breaker.open_left_s(3.0) == 0.0
+    assert Breaker(SETTINGS).open_left_s(1.0) == 0.0
+
+
+def test_a_busy_replica_is_left_alone_as_long_as_it_says() -> None:
+    """It is not broken: nothing is counted, and nothing has to try."""
+    breaker = Breaker(SETTINGS)
+    breaker.busy(1.0, for_s=3.0)
+    assert not breaker.allows(3.9)
+    assert breaker.busy_left_s(2.0) == 2.0
+    assert breaker.state(2.0) is BreakerState.CLOSED
+    assert (breaker.rests(2.0), breaker.rests(4.0)) == (False, True)
+    assert breaker.allows(4.0)
+    assert not breaker.sent(4.0)
+    assert breaker.opened == 0
+
+
+@pytest.mark.parametrize("said_s", [10.5, 86_400.0, float("inf")])
+def test_a_replica_is_not_believed_to_be_busy_for_longer_than_a_breaker_is_open(
+    said_s: float,
+) -> None:
+    """Whatever it says."""
+    breaker = Breaker(SETTINGS)
+    breaker.busy(0.0, for_s=said_s)
+    assert breaker.busy_left_s(0.0) == 10.0
+
+
+def test_what_is_said_to_be_busy_longest_holds() -> None:
+    """Answers come in any order; a time that has passed, or is none, changes nothing."""
+    breaker = Breaker(SETTINGS)
+    breaker.busy(0.0, for_s=5.0)
+    breaker.busy(1.0, for_s=1.0)
+    breaker.busy(1.0, for_s=-7.0)
+    assert breaker.busy_left_s(1.0) == 4.0
+    breaker.reset()
+    assert breaker.allows(1.0)
 
 
 def test_a_good_health_check_changes_nothing_of_a_closed_one() -> None:

@@ -129,29 +129,32 @@ def test_failures_open_the_breaker_and_a_check_that_ends_well_closes_it() -> Non
 
 def test_a_replica_that_is_found_well_while_its_breaker_is_open_is_tried_at_once() -> None:
     """As after a restart so short that no check found it down."""
-    bench = Bench(*specs("a"), health=HealthSettings(breaker_failures=1))
-    bench.router.failed(bench.send(text_prompt(LONG)), "dropped", now_s=bench.now_s, blame=True)
-    assert bench.router.choose(text_prompt(LONG), now_s=bench.now_s) is None
-    bench.router.checked("a", ok=True, detail="ok", now_s=bench.now_s)
-    assert bench.send(text_prompt(LONG)).decision.name == "a"
+    bench = Bench(*specs("a", "b"), health=HealthSettings(breaker_failures=1))
+    failing = bench.send(text_prompt(LONG))
+    name = failing.decision.name
+    bench.router.failed(failing, "dropped", now_s=bench.now_s, blame=True)
+    assert bench.send(text_prompt(LONG)).decision.name != name
+    bench.router.checked(name, ok=True, detail="ok", now_s=bench.now_s)
+    assert bench.send(text_prompt(LONG)).decision.name == name
 
 
 def test_only_the_one_that_tries_closes_or_opens_a_breaker_again() -> None:
     """What was sent before it opened says nothing of now."""
     health = HealthSettings(breaker_failures=1, breaker_open_s=10)
     bench = Bench(*specs("a"), health=health)
+    breaker = bench.member("a").breaker
     old, other, failing = (bench.send(text_prompt(LONG)) for _ in range(3))
     bench.router.failed(failing, "dropped", now_s=bench.now_s, blame=True)
     bench.now_s += 11
     trial = bench.send(text_prompt(LONG))
     assert (old.trial, trial.trial) == (False, True)
     bench.router.failed(old, "client-left", now_s=bench.now_s, blame=False)
-    assert bench.router.choose(text_prompt(LONG), now_s=bench.now_s) is None, "one at a time"
+    assert not breaker.allows(bench.now_s), "one at a time"
     bench.finish(other, cached=0)
-    assert bench.member("a").breaker.opened == 1
-    assert bench.router.choose(text_prompt(LONG), now_s=bench.now_s) is None
+    assert breaker.opened == 1
+    assert not breaker.allows(bench.now_s)
     bench.finish(trial, cached=0)
-    assert bench.router.choose(text_prompt(LONG), now_s=bench.now_s) is not None
+    assert breaker.allows(bench.now_s)
 
 
 def test_what_a_reload_claims_of_a_replica_is_taken() -> None:
@@ -316,6 +319,22 @@ def test_a_policy_that_reads_nothing_does_not_see_what_the_one_before_it_found()
     seats = [member.seats[0] for member in bench.router.members]
     assert [seat.view.cached_tokens for seat in seats] == [0, 0]
     assert [seat.view.held_tokens for seat in seats] == [0, 0]
+
+
+def test_that_rates_are_only_assumed_is_shown() -> None:
+    """The first token of an answer that does not stream is not seen, so it teaches none."""
+    bench = Bench(*specs("a", "b"))
+
+    def learned() -> list[int]:
+        replicas = bench.router.fleet(now_s=bench.now_s)["replicas"]
+        return [one["seats"][0]["rates"]["learned_from_streams"] for one in replicas]
+
+    for _ in range(5):
+        bench.ask(text_prompt(LONG, stream=False), cached=0)
+    assert learned() == [0, 0]
+    for _ in range(3):
+        bench.ask(text_prompt(LONG), cached=0)
+    assert learned() == [3, 3]
 
 
 def test_a_full_replica_is_left_out() -> None:

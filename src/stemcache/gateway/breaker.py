@@ -1,17 +1,22 @@
 """Keeps requests from a replica that fails them, and lets one try whether it has recovered.
 
 ```
-          failures in a row                 breaker_open_s later
+          failures in a row          breaker_open_s later, or a good health check
  CLOSED ────────────────────► OPEN ────────────────────────────► HALF_OPEN
    ▲ ▲                          ▲                                 │     │
    │ └── success                └────────────── failure ──────────┘     │ one request at a time
    └───────────────────────────────────────────── success ──────────────┘
 ```
 What was sent before it opened may end while it is open: such an end says what was, and is not
-counted. All verbs are O(1).
+counted. Where nobody else can take a request it is sent through an open one all the same, and then
+its end says what is.
+
+A replica that says when to come again is not broken, it is busy: nothing is sent there meanwhile
+where others can take it, and its breaker stays as it is. All verbs are O(1).
 """
 
 from enum import StrEnum
+from math import inf
 
 from stemcache.gateway.settings import HealthSettings
 
@@ -29,6 +34,11 @@ class BreakerState(StrEnum):
     """One is, to see."""
 
 
+_BELIEVED_AGAIN_S = 1.0
+"""Between opening and the second good check that is believed; twice as long for each after it."""
+_MOST_DOUBLINGS = 16
+
+
 class Breaker:
     """One replica's. With `breaker_failures` of 0 it never opens.
 
@@ -36,21 +46,40 @@ class Breaker:
     nor failed, as when its client leaves, is given up by `abandoned`, or after `breaker_open_s`.
     """
 
-    __slots__ = ("_believed", "_failures", "_opened_s", "_settings", "_tried_s", "opened")
+    __slots__ = (
+        "_believed",
+        "_busy_until_s",
+        "_failures",
+        "_opened_s",
+        "_settings",
+        "_tried_s",
+        "opened",
+    )
 
     def __init__(self, settings: HealthSettings) -> None:
         self._settings = settings
         self._failures = 0
         self._opened_s: float | None = None
         self._tried_s: float | None = None
-        self._believed = False
+        self._believed = 0
+        """Good checks, since a request was answered."""
+        self._busy_until_s = -inf
         self.opened = 0
         """How often it has opened."""
 
-    @property
-    def closed(self) -> bool:
-        """Whether it keeps nothing away, whatever the time."""
-        return self._opened_s is None
+    def rests(self, now_s: float) -> bool:
+        """Whether it keeps nothing away, nor will unless something happens."""
+        return self._opened_s is None and self._busy_until_s <= now_s
+
+    def open_left_s(self, now_s: float) -> float:
+        """Seconds until a request may try without a good check before; 0 where one may now."""
+        if self._opened_s is None:
+            return 0.0
+        return max(0.0, self._opened_s + self._settings.breaker_open_s - now_s)
+
+    def busy_left_s(self, now_s: float) -> float:
+        """Seconds for which the replica has asked not to be sent more; 0 where it has not."""
+        return max(0.0, self._busy_until_s - now_s)
 
     def state(self, now_s: float) -> BreakerState:
         """As of now. Pure."""
@@ -62,6 +91,8 @@ class Breaker:
 
     def allows(self, now_s: float) -> bool:
         """Whether a request may be sent now. Pure: it may be asked of seats that are not chosen."""
+        if self._busy_until_s > now_s:
+            return False
         if self._opened_s is None:
             return True
         open_s = self._settings.breaker_open_s
@@ -70,10 +101,11 @@ class Breaker:
         return self._tried_s is None or now_s - self._tried_s >= open_s
 
     def sent(self, now_s: float) -> bool:
-        """A request goes there. Whether it is the one that tries: its end has to say so."""
-        if self._opened_s is None or self.state(now_s) is not BreakerState.HALF_OPEN:
+        """A request goes there. Whether it tries an open breaker: its end has to say so."""
+        if self._opened_s is None:
             return False
-        self._tried_s = now_s
+        if self.state(now_s) is BreakerState.HALF_OPEN:
+            self._tried_s = now_s
         return True
 
     def succeeded(self, now_s: float, *, trial: bool = False) -> None:
@@ -96,14 +128,24 @@ class Breaker:
             self._failures = 0
             self.opened += 1
 
+    def busy(self, now_s: float, *, for_s: float) -> None:
+        """The replica has said that it cannot take more before so long. Capped at the open time."""
+        for_s = min(max(0.0, for_s), self._settings.breaker_open_s)
+        self._busy_until_s = max(self._busy_until_s, now_s + for_s)
+
     def looked_well(self, now_s: float) -> None:
         """A health check says that the replica is there: one may try at once, as after a restart.
 
-        Believed once: where requests fail all the same, it stays open for its time.
+        Where the one that tries fails all the same, checks are believed later each time, until a
+        request is answered: a page may answer while nothing else does.
         """
-        if not self._believed and self.state(now_s) is BreakerState.OPEN:
+        if self._opened_s is None or self.state(now_s) is not BreakerState.OPEN:
+            return
+        doublings = min(self._believed - 1, _MOST_DOUBLINGS)
+        waits_s = _BELIEVED_AGAIN_S * 2.0**doublings if self._believed else 0.0
+        if now_s - self._opened_s >= waits_s:
             self._opened_s, self._tried_s = now_s - self._settings.breaker_open_s, None
-            self._believed = True
+            self._believed += 1
 
     def abandoned(self) -> None:
         """The one that tried ended without saying anything of the replica: another may try."""
@@ -113,7 +155,8 @@ class Breaker:
         """Closed, with no failure counted: the replica is known to be well, or another process."""
         self._failures = 0
         self._opened_s = self._tried_s = None
-        self._believed = False
+        self._believed = 0
+        self._busy_until_s = -inf
 
     def configure(self, settings: HealthSettings) -> None:
         """Take other bounds; what was counted stays."""

@@ -41,7 +41,7 @@ class Fleet:
         self._able: dict[str | None, Able] = {}
         """By the model that is asked for, until a replica's state changes; breakers apart."""
         self._breaking = False
-        """Whether a breaker may be open."""
+        """Whether a breaker may be open, or a replica busy."""
         self._told_s = float("-inf")
         """When another gateway last told its load."""
         self._next_seat = 0
@@ -248,35 +248,47 @@ class Fleet:
         }
 
     def _eligible(self, model: str | None, now_s: float, exclude: frozenset[int]) -> Able:
-        """Who can take a request. A look-up, unless a breaker is open or something is bounded."""
+        """Who can take a request. A look-up, unless a breaker is open or something is bounded.
+
+        Where breakers keep it from all who are left, it fails open, as one of those may answer all
+        the same. Who has said to be busy comes last.
+        """
         plain = not (exclude or self._settings.limits.per_replica)
         if plain and not self._breaking:
             able = self._able.get(model)
             if able is not None:
                 return able
+        left = [
+            (member, seat)
+            for member in self._taking(model)
+            for seat in member.seats
+            if seat.number not in exclude
+        ]
         able = Able.of(
-            [
-                (member, seat)
-                for member in self._taking(model, now_s)
-                for seat in member.seats
-                if seat.number not in exclude
-            ]
+            [one for one in left if one[0].breaker.allows(now_s)]
+            or [one for one in left if not one[0].breaker.busy_left_s(now_s)]
+            or left
         )
-        self._breaking = not all(member.breaker.closed for member in self._members.values())
+        self._breaking = not all(member.breaker.rests(now_s) for member in self._members.values())
         if plain and not self._breaking:
             if len(self._able) >= _MOST_MODELS:
                 self._able.clear()  # names come from clients
             self._able[model] = able
         return able
 
-    def _taking(self, model: str | None, now_s: float) -> list[Member]:
+    def _taking(self, model: str | None) -> list[Member]:
+        """Whoever would take a request for it but for its breaker."""
         most = self._settings.limits.per_replica
         members = self._members.values()
-        able = [member for member in members if member.takes(model, now_s, most)]
+        able = [member for member in members if member.takes(model, most)]
         if not able and model is not None and not self._serves(model):
             # Nobody has it: the refusal is a replica's to word.
-            able = [member for member in members if member.takes(None, now_s, most)]
+            able = [member for member in members if member.takes(None, most)]
         return able
+
+    def can_take(self) -> bool:
+        """Whether there is somebody to send a request to, with breakers open or not."""
+        return any(member.takes(None, 0) for member in self._members.values())
 
     def _blame(self, member: Member, kind: str, now_s: float, *, trial: bool) -> None:
         """A request failed, and the replica is to blame."""
@@ -285,6 +297,11 @@ class Fleet:
         if member.breaker.opened > before:
             self._breaking = True
             self._say(Notice(NoticeKind.BREAKER_OPEN, member.spec.name, kind))
+
+    def _avoid(self, member: Member, now_s: float, *, for_s: float) -> None:
+        """It has said to be busy for so long: others first."""
+        member.breaker.busy(now_s, for_s=for_s)
+        self._breaking = True
 
     def _serves(self, model: str) -> bool:
         return any(not member.models or model in member.models for member in self._members.values())

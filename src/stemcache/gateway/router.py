@@ -42,6 +42,7 @@ _ANCHOR_KEYS = 65_536
 _OTHERS_S = 2.0
 """What another gateway said of its load longer ago is not counted."""
 _SILENT = AnswerUsage()
+_REFUSED = "refused"
 
 
 @dataclass(slots=True)
@@ -58,6 +59,12 @@ class Flight:
     """Whether it tries a replica whose breaker had opened."""
     first_s: float | None = None
     landed: bool = False
+    after: "Flight | None" = None
+    """The attempt before it, of the same request, that failed."""
+    fault: str | None = None
+    """What its seat is to blame for as soon as another answers the request."""
+    busy_s: float | None = None
+    """For so long the seat said to be busy; it counts likewise."""
 
 
 class Router(Fleet):
@@ -135,8 +142,13 @@ class Router(Fleet):
             },
         }
 
-    def sent(self, decision: Decision, prompt: Prompt, *, now_s: float) -> Flight:
-        """The request goes there now: counted as load, and as what the seat will hold."""
+    def sent(
+        self, decision: Decision, prompt: Prompt, *, now_s: float, after: Flight | None = None
+    ) -> Flight:
+        """The request goes there now: counted as load, and as what the seat will hold.
+
+        `after`: the attempt of the same request that failed last, elsewhere.
+        """
         member, seat = self._seats[decision.seat]
         trial = member.breaker.sent(now_s)
         seat.reasons[decision.choice.reason] += 1
@@ -153,7 +165,7 @@ class Router(Fleet):
             rungs = prompt.text.rungs() if prompt.text is not None else []
             if rungs:
                 self._anchors.seen(rungs, decision.prompt_tokens, now_s=now_s)
-        return Flight(decision, prompt, now_s, sent, units, trial)
+        return Flight(decision, prompt, now_s, sent, units, trial, after=after)
 
     def first(self, flight: Flight, *, now_s: float) -> None:
         """The first byte of the answer's body came (status below 400)."""
@@ -165,6 +177,8 @@ class Router(Fleet):
             member, seat = found
             seat.load.first(flight.sent, now_s=now_s)
             member.breaker.succeeded(now_s, trial=flight.trial)
+        if flight.after is not None:
+            self._count_faults(flight, now_s)
 
     def done(self, flight: Flight, usage: AnswerUsage | None, *, now_s: float) -> None:
         """The answer is complete."""
@@ -185,6 +199,8 @@ class Router(Fleet):
             output_tokens=usage.output_tokens,
         )
         member.breaker.succeeded(now_s, trial=flight.trial)
+        if flight.after is not None:
+            self._count_faults(flight, now_s)
         if cached is None:
             seat.check.add_silent()
         elif flight.decision.source is not Source.NONE:
@@ -195,21 +211,56 @@ class Router(Fleet):
         if member.leaving:
             self._sweep(member)
 
-    def failed(self, flight: Flight, kind: str, *, now_s: float, blame: bool) -> None:
+    def failed(
+        self,
+        flight: Flight,
+        kind: str,
+        *,
+        now_s: float,
+        blame: bool,
+        busy_s: float | None = None,
+    ) -> None:
         """It ended otherwise.
 
         `kind`: refused, timeout, dropped, status-503, client-left …; `blame`: whether it counts
-        against the seat (a client that leaves does not).
+        against the seat (a client that leaves does not); `busy_s`: for how long the seat says that
+        it can take no more, which is no fault.
+
+        A request can be what makes seats fail: of its attempts the first counts, so that one client
+        cannot close the whole fleet with a few of them; the others as soon as one after them is
+        answered. A connection that is refused is no request's doing.
         """
         if (found := self._land(flight, kind)) is None:
             return
         member, seat = found
         seat.load.lost(flight.sent, now_s=now_s)
-        if blame:
-            self._blame(member, kind, now_s, trial=flight.trial)
-        elif flight.trial:
+        flight.busy_s = busy_s
+        flight.fault = kind if blame and busy_s is None else None
+        counts = flight.after is None or kind == _REFUSED
+        if flight.trial and not (counts and flight.fault):
             member.breaker.abandoned()
+        if counts:
+            self._count_fault(flight, now_s)
         self._sweep(member)
+
+    def _count_faults(self, answered: Flight, now_s: float) -> None:
+        """Others have failed a request that one answers: it was their own doing."""
+        flight, answered.after = answered.after, None
+        while flight is not None:
+            self._count_fault(flight, now_s)
+            flight = flight.after
+
+    def _count_fault(self, flight: Flight, now_s: float) -> None:
+        """Once."""
+        found = self._seats.get(flight.decision.seat)
+        fault, busy_s = flight.fault, flight.busy_s
+        flight.fault = flight.busy_s = None
+        if found is None:
+            return
+        if busy_s is not None:
+            self._avoid(found[0], now_s, for_s=busy_s)
+        elif fault is not None:
+            self._blame(found[0], fault, now_s, trial=flight.trial)
 
     def _land(self, flight: Flight, outcome: str) -> tuple[Member, Seat] | None:
         assert not flight.landed, "a flight ends once"

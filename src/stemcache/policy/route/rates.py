@@ -216,6 +216,11 @@ class SeatRates:
         """Of one stream, per output token; the fleet's where the seat's is unknown."""
         return self._decode_s or self._fleet.decode_s
 
+    @property
+    def streams(self) -> int:
+        """How many of the fleet are behind the rates; with none they are assumed."""
+        return round(self._fleet.requests)
+
     def rates(self, *, now_s: float) -> Rates:
         """As known now."""
         if self.factor == 1.0:
