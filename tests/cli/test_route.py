@@ -136,9 +136,10 @@ def test_the_screen_says_who_is_there() -> None:
         assert live.stop() == 0
 
 
-def test_logs_for_machines_have_no_screen_among_them() -> None:
-    """But a line that says where it listens."""
-    with fleet(served) as fakes, gateway(*flags_of(fakes), "--log-format", "json") as live:
+@pytest.mark.parametrize("form", ["json", "auto"])
+def test_logs_for_machines_have_no_screen_among_them(form: str) -> None:
+    """But a line that says where it listens; by itself where stderr is no terminal."""
+    with fleet(served) as fakes, gateway(*flags_of(fakes), "--log-format", form) as live:
         line = live.wait_said("listening")
         assert (line["level"], line["address"]) == ("info", f"http://127.0.0.1:{live.port}")
         assert live.stop() == 0
@@ -159,7 +160,7 @@ def test_keys_that_change_are_taken(tmp_path: Path) -> None:
 
         assert [status("/v1/models", key) for key in ("one", "two")] == [200, 401]
         keys.write_text("two acme\n")
-        live.wait_said("configuration applied")
+        assert live.wait_said("configuration applied")["changed"] == ["keys"]
         assert [status("/v1/models", key) for key in ("one", "two")] == [401, 200]
         admins.write_text("other\n")
         live.signal(signal.SIGHUP)
@@ -169,6 +170,39 @@ def test_keys_that_change_are_taken(tmp_path: Path) -> None:
         said = live.wait_said("the configuration cannot be used; what runs stays as it is")
         assert "a key of the tenant 'acme' is an admin's key too" in said["error"]
         assert status("/v1/fleet", "other") == 200
+
+
+def test_the_last_key_is_not_taken_away_by_a_reload(tmp_path: Path) -> None:
+    """Without any, everybody would be let in; a key of one of several is revoked by its line."""
+    config, secret = tmp_path / "route.toml", tmp_path / "acme"
+    secret.write_text("one")
+    keyed = '[[api_key]]\ntenant = "acme"\nkey_file = "acme"\n'
+    config.write_text(keyed + '[[api_key]]\ntenant = "zeta"\nkey = "two"\n')
+    with fleet(served) as fakes, gateway("--config", str(config), *flags_of(fakes)) as live:
+
+        def status(key: str) -> int:
+            headers = {"authorization": f"Bearer {key}"}
+            return httpx.get(f"{live.url}/v1/models", headers=headers).status_code
+
+        config.write_text(keyed)
+        assert live.wait_said("configuration applied")["changed"] == ["keys"]
+        assert [status(key) for key in ("one", "two", "none")] == [200, 401, 401]
+        config.write_text("")
+        said = live.wait_said("the configuration cannot be used; what runs stays as it is")
+        assert said["error"].startswith("there is no API key any more, and without one everybody")
+        assert [status(key) for key in ("one", "none")] == [200, 401]
+
+
+def test_a_broken_file_is_told_again_on_each_signal(tmp_path: Path) -> None:
+    """Who sends it waits for an answer."""
+    config = tmp_path / "route.toml"
+    config.write_text("")
+    message = "the configuration cannot be used; what runs stays as it is"
+    with fleet(served) as fakes, gateway("--config", str(config), *flags_of(fakes)) as live:
+        config.write_text("polcy = 1\n")
+        for count in (1, 2, 3):
+            assert "unknown key 'polcy'" in live.wait_said(message, count=count)["error"]
+            live.signal(signal.SIGHUP)
 
 
 def test_tenants_without_a_secret_are_warned_of(tmp_path: Path) -> None:
@@ -266,12 +300,12 @@ def test_a_change_of_the_file_is_applied(tmp_path: Path) -> None:
             assert "unknown key 'replicas'" in said["error"]
             assert list(live.fleet()) == ["r0", "r1"]
             write('[listen]\ngrace_s = 1\n[health]\npath = "/x"\n' + two)
-            live.wait_said("configuration applied", count=2)
+            assert live.wait_said("configuration applied", count=2)["changed"] == ["configuration"]
             assert list(live.fleet()) == ["r1"]
             said = live.wait_said("this needs a restart to change; the rest is applied")
             assert said["what"] == ["[listen]"]
             live.signal(signal.SIGHUP)
-            live.wait_said("configuration applied", count=3)
+            assert live.wait_said("configuration applied", count=3)["changed"] == []
             assert live.ask().status_code == 200
 
 
@@ -343,7 +377,7 @@ def test_sigterm_lets_running_answers_finish() -> None:
 
 
 def test_a_second_signal_hurries() -> None:
-    """What runs is cut off, and that is said."""
+    """What runs is cut off, and that is said: in its stream, in the log, in the exit code."""
     stream = Stream()
     lines: list[str] = []
     with fleet(stream) as fakes, gateway(*flags_of(fakes)) as live:
@@ -352,10 +386,11 @@ def test_a_second_signal_hurries() -> None:
         live.signal(signal.SIGINT)
         live.wait_said("draining")
         live.signal(signal.SIGINT)
-        assert live.stop() == 0
+        assert live.stop() == 1
         assert live.wait_said("stopped")["cut_off"] == 1
         thread.join(10)
     assert len(lines) == 2
+    assert json.loads(lines[1].removeprefix("data: "))["error"]["code"] == "gateway_stopping"
 
 
 def test_the_grace_ends() -> None:
@@ -365,7 +400,7 @@ def test_the_grace_ends() -> None:
         thread = read_stream(live, [])
         assert stream.began.wait(10)
         begun = time.monotonic()
-        assert live.stop() == 0
+        assert live.stop() == 1
         assert time.monotonic() - begun < 10
         thread.join(10)
 
@@ -424,7 +459,18 @@ def test_a_certificate_of_the_users_is_shown_and_read_again(tmp_path: Path) -> N
             assert httpx.get(f"{live.url}/health", verify=context).status_code == 200
             renew()
             live.signal(signal.SIGHUP)
-            live.wait_said("configuration applied", count=count)
+            assert live.wait_said("configuration applied", count=count)["changed"] == [
+                "certificate"
+            ]
+        live.signal(signal.SIGHUP)
+        assert live.wait_said("configuration applied", count=3)["changed"] == []
+        whole = config.read_text()
+        cert.write_text("broken")
+        config.write_text('policy = "random"\n' + whole)
+        said = live.wait_said("the configuration cannot be used; what runs stays as it is")
+        assert "--tls-cert" in said["error"]
+        policy = httpx.get(f"{live.url}/v1/fleet", verify=False).json()["policy"]
+        assert policy == "auto"
 
 
 def test_an_encrypted_key_is_told_and_nobody_is_asked(run: Run, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from stemcache.cli.sizes import SIZE
 from stemcache.errors import UsageError
 from stemcache.gateway.settings import Agree
 from stemcache.policy.route import NAMES
-from stemcache.server.logs import LogFormat, LogLevel, make_logger
+from stemcache.server.logs import LogFormat, LogLevel, for_people, make_logger
 
 __all__ = ["route"]
 
@@ -172,7 +172,7 @@ def route(
     A streaming reverse proxy for OpenAI's and Anthropic's endpoints. Every answer of a replica says
     in X-Stemcache-Decision where it came from and why. Pages of its own: /health, /v1/models,
     /metrics, /v1/fleet. Logs go to stderr. SIGTERM and ^C let running answers finish; a second one
-    does not. SIGHUP reads the files again.
+    does not. SIGHUP reads the files again. Exit code 1 where answers were cut off in the end.
     """
     if ctx.invoked_subcommand is not None:
         _check_nothing_given(ctx, ctx.invoked_subcommand)
@@ -182,8 +182,8 @@ def route(
     from stemcache.cli.route_run import run  # noqa: PLC0415  # what `explain` does not wait for
 
     logger = make_logger(log_format, log_level)
-    run(_flags(given), given["config"], logger, with_screen=log_format != "json")
-    sys.exit(0)
+    cut_off = run(_flags(given), given["config"], logger, with_screen=for_people(log_format))
+    sys.exit(1 if cut_off else 0)
 
 
 route.add_command(explain)

@@ -33,12 +33,11 @@ _TURN_S = 0.001
 """For which a thread that reads a long prompt keeps the event loop waiting at a time."""
 
 
-def run(flags: Flags, path: str | None, logger: FilteringBoundLogger, *, with_screen: bool) -> None:
+def run(flags: Flags, path: str | None, logger: FilteringBoundLogger, *, with_screen: bool) -> int:
     """Run a gateway until it is told to stop; `path` is the file of --config.
 
-    Without a screen, a line of the log says where it listens.
-
-    Raises UsageError for what cannot be used.
+    Returns how many answers were cut off in the end. Without a screen, a line of the log says where
+    it listens. Raises UsageError for what cannot be used.
     """
     text = "" if path is None else read_text(Path(path))
 
@@ -79,8 +78,8 @@ def run(flags: Flags, path: str | None, logger: FilteringBoundLogger, *, with_sc
         asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
     ):
 
-        async def until_told() -> None:
-            await run_gateway(
+        async def until_told() -> int:
+            cut_off = await run_gateway(
                 sock,
                 configuration,
                 file=file,
@@ -95,8 +94,9 @@ def run(flags: Flags, path: str | None, logger: FilteringBoundLogger, *, with_sc
             for number in (signal.SIGTERM, signal.SIGINT):
                 asyncio.get_running_loop().remove_signal_handler(number)
                 signal.signal(number, signal.SIG_IGN)
+            return cut_off
 
-        runner.run(until_told())
+        return runner.run(until_told())
 
 
 def _with_keys(flags: Flags) -> Flags:

@@ -52,7 +52,7 @@ def _agreement(agree: Agree, gateways: int) -> str:
         case Agree.HASH:
             return f"by hash, {gateways} gateways"
         case Agree.REDIS:
-            return f"through Redis, {gateways} gateways"
+            return "through Redis"
 
 
 def _clients(ready: Ready) -> str:
@@ -60,7 +60,11 @@ def _clients(ready: Ready) -> str:
     if not keys:
         return "all who can reach it"
     tenants = len({one.tenant for one in ready.configuration.settings.api_keys})
-    return f"{keys} API keys, {tenants} tenants"
+    return f"{_counted(keys, 'API key')}, {_counted(tenants, 'tenant')}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")
 
 
 def _replica(replica: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import structlog
 from structlog.typing import FilteringBoundLogger, Processor
 
-__all__ = ["LogFormat", "LogLevel", "make_logger"]
+__all__ = ["LogFormat", "LogLevel", "for_people", "make_logger"]
 
 LogFormat = Literal["auto", "console", "json"]
 """`auto`: console on a terminal, else json."""
@@ -31,9 +31,14 @@ class _Forward(logging.Handler):
         )
 
 
+def for_people(form: LogFormat) -> bool:
+    """Whether stderr is written for people; if not, each of its lines is JSON."""
+    return form == "console" or (form == "auto" and sys.stderr.isatty())
+
+
 def make_logger(form: LogFormat, level: LogLevel) -> FilteringBoundLogger:
     """A logger that writes to stderr. Also takes over what uvicorn and asyncio log."""
-    console = form == "console" or (form == "auto" and sys.stderr.isatty())
+    console = for_people(form)
     processors: list[Processor] = [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=not console),

@@ -5,7 +5,9 @@ import json
 import pytest
 
 from stemcache.server.gateway.refusals import (
+    LOST,
     NO_REPLICA,
+    STOPPING,
     Refusal,
     error_body,
     nobody_answered,
@@ -76,14 +78,23 @@ def test_all_others_get_openai_s_shape(path: bytes) -> None:
 
 
 def test_a_stream_ends_in_an_event() -> None:
-    """In the shape of its API."""
-    assert stream_error(b"/v1/messages", "gone") == (
-        b'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"gone"}}\n\n'
+    """In the shape of its API, by who is lost: a client knows whether to ask again here."""
+    lost = "the replica that answered was lost; send the request again"
+    assert stream_error(b"/v1/messages", LOST) == (
+        b'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"%b"}}\n\n'
+        % lost.encode()
     )
-    assert stream_error(b"/v1/completions", "gone") == (
-        b'data: {"error":{"message":"gone","type":"server_error","param":null,'
-        b'"code":"replica_lost"}}\n\n'
+    assert stream_error(b"/v1/completions", LOST) == (
+        b'data: {"error":{"message":"%b","type":"server_error","param":null,'
+        b'"code":"replica_lost"}}\n\n' % lost.encode()
     )
+    stopping = b"the gateway is stopping; send the request again"
+    assert stream_error(b"/v1/messages", STOPPING) == (
+        b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error",'
+        b'"message":"%b"}}\n\n' % stopping
+    )
+    assert b'"message":"%b"' % stopping in stream_error(b"/v1/responses", STOPPING)
+    assert b'"code":"gateway_stopping"' in stream_error(b"/v1/responses", STOPPING)
 
 
 @pytest.mark.parametrize(

@@ -34,12 +34,14 @@ class Bench:
             raise UsageError(f"{text} is no port; give one")
         return Configuration(listen=Listen(port=int(text)))
 
-    def _apply(self, configuration: Configuration) -> None:
+    def _apply(self, configuration: Configuration) -> list[str]:
         if configuration.listen.port == self.refuses:
             raise UsageError("it is taken; give another")
         if configuration.listen.port == 6666:
             raise RuntimeError("a fault")
-        self.applied.append(configuration.listen.port)
+        before, now = self.applied[-1:], configuration.listen.port
+        self.applied.append(now)
+        return [] if before == [now] else ["configuration"]
 
     def write(self, text: str) -> None:
         """As an editor does: another file under the same name."""
@@ -69,7 +71,9 @@ def test_a_change_is_applied_once(bench: Bench) -> None:
     bench.reloader.look()
     bench.reloader.look()
     assert bench.applied == [9000]
-    assert bench.said.events == ["configuration applied"]
+    (line,) = bench.said.lines
+    assert line["event"] == "configuration applied"
+    assert line["changed"] == ["configuration"]
 
 
 def test_a_change_in_place_is_seen(bench: Bench) -> None:
@@ -140,6 +144,26 @@ def test_a_signal_applies_it_whether_it_changed_or_not(bench: Bench) -> None:
     assert bench.applied == [8000]
 
 
+def test_a_signal_is_answered_each_time(bench: Bench) -> None:
+    """That a file is still broken is said again, and that nothing has changed is said too."""
+    bench.write("x")
+    bench.reloader.look()
+    for _ in range(2):
+        bench.reloader.look()
+        bench.reloader.again()
+    bench.path.unlink()
+    bench.reloader.again()
+    bench.reloader.again()
+    bench.reloader.look()
+    errors = [str(line["error"]) for line in bench.said.lines]
+    assert errors[:3] == ["x is no port; give one"] * 3
+    assert [error.startswith("cannot read ") for error in errors[3:]] == [True, True]
+    bench.write("9000")
+    for _ in range(2):
+        bench.reloader.again()
+    assert [line["changed"] for line in bench.said.lines[5:]] == [["configuration"], []]
+
+
 def test_a_fault_is_told_and_the_next_change_is_taken(bench: Bench) -> None:
     """Whatever is raised: who watches lives on."""
     bench.write("6666")
@@ -206,7 +230,7 @@ def test_keys_alone_are_watched_without_a_file_beside_them(bench: Bench, keys: P
         "",
         beside=(keys,),
         load=load,
-        apply=lambda _: None,
+        apply=lambda _: ["keys"],
         logger=bench.said.logger,
     )
     reloader.look()
@@ -216,7 +240,7 @@ def test_keys_alone_are_watched_without_a_file_beside_them(bench: Bench, keys: P
     reloader.look()
     reloader.again()
     assert texts == ["", ""]
-    assert bench.said.lines[0]["file"] == str(keys)
+    assert [line["changed"] for line in bench.said.lines] == [["keys"], ["keys"]]
 
 
 def test_without_files_a_signal_applies_the_flags_anew(bench: Bench) -> None:
@@ -232,4 +256,4 @@ def test_without_files_a_signal_applies_the_flags_anew(bench: Bench) -> None:
     assert bench.applied == []
     reloader.again()
     assert bench.applied == [1]
-    assert bench.said.lines[0]["file"] == "none"
+    assert bench.said.events == ["configuration applied"]

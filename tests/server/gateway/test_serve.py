@@ -4,14 +4,18 @@ import asyncio
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
+import pytest
 import uvloop
 
 from stemcache.clock import MonotonicClock
+from stemcache.gateway.prompt import Prompt
 from stemcache.gateway.read_prompt import PromptReader
 from stemcache.gateway.router import Router
 from stemcache.gateway.settings import GatewaySettings
@@ -146,25 +150,101 @@ def test_an_answer_that_begins_while_draining_is_the_last() -> None:
         assert it.is_over()
 
 
-def test_what_does_not_finish_is_cut_when_somebody_is_in_a_hurry() -> None:
-    """And counted."""
-    with life(begin) as it, Client(it.port) as client:
-        client.post(CHAT, {**ASK, "stream": True})
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        (CHAT, b'data: {"error":{"message":"the gateway is stopping; send the request again",'),
+        (
+            "/v1/messages",
+            b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error",',
+        ),
+    ],
+)
+@pytest.mark.parametrize("hurry", [True, False])
+def test_a_stream_that_does_not_finish_ends_in_an_error_event(
+    path: str, said: bytes, *, hurry: bool
+) -> None:
+    """When somebody is in a hurry, or without a word at the end of the grace; it is counted."""
+    with life(begin, grace_s=10.0 if hurry else 0.01) as it, Client(it.port) as client:
+        client.post(path, {**ASK, "stream": True, "max_tokens": 1})
         client.until(b"[1]}\n\n")
         it.stop()
-        it.hurry()
-        client.rest()
+        if hurry:
+            it.hurry()
+        rest = client.rest()
+        assert said in rest
+        assert rest.endswith(b"\n\n\r\n0\r\n\r\n")
         assert it.is_over()
         assert it.fake.calls[0].left.wait(10)
     assert it.cut == 1
 
 
-def test_grace_has_an_end() -> None:
-    """Without a word from anybody."""
-    with life(begin, grace_s=0.01) as it, Client(it.port) as client:
-        client.post(CHAT, {**ASK, "stream": True})
-        client.until(b"[1]}\n\n")
+def test_an_answer_that_has_not_begun_is_refused_in_the_end() -> None:
+    """What has not been answered at all can be asked of another gateway."""
+    with life(lambda _call: None, grace_s=0.01) as it, Client(it.port) as client:
+        client.post(CHAT, ASK)
+        it.fake.wait_calls(1)
         it.stop()
-        client.rest()
+        got = client.rest()
+        assert got.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+        assert b"\r\nretry-after: 1\r\n" in got
+        assert b"\r\nconnection: close\r\n" in got
+        assert json.loads(got.partition(b"\r\n\r\n")[2])["error"]["code"] == "gateway_stopping"
         assert it.is_over()
+    assert it.cut == 1
+
+
+def test_a_request_that_is_still_read_is_refused_in_the_end() -> None:
+    """A long one, in its thread, whose end nobody waits for."""
+    reading, go_on = threading.Event(), threading.Event()
+
+    class Slow(PromptReader):
+        def read(self, *args: Any, **kwargs: Any) -> Prompt:
+            reading.set()
+            assert go_on.wait(10)
+            return super().read(*args, **kwargs)
+
+    with life(chat, grace_s=0.01) as it, Client(it.port) as client:
+        assert it.gateway is not None
+        it.gateway.reader = Slow()
+        content = "x" * 300_000
+        client.post(CHAT, {"model": "m", "messages": [{"role": "user", "content": content}]})
+        assert reading.wait(10)
+        it.stop()
+        assert b'"code":"gateway_stopping"' in client.rest()
+        go_on.set()
+        assert it.is_over()
+        assert it.fake.calls == []
+        assert it.gateway.in_flight == it.gateway.buffered_bytes == 0
+    assert it.cut == 1
+
+
+def test_an_answer_that_is_no_stream_is_cut_in_the_end() -> None:
+    """It cannot say that it is not whole, but for its length."""
+
+    def half(call: Call) -> None:
+        call.transport.write(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc")
+
+    with life(half, grace_s=0.01) as it, Client(it.port) as client:
+        client.post(CHAT, ASK)
+        client.until(b"abc")
+        it.stop()
+        assert client.rest() == b""
+        assert it.is_over()
+    assert it.cut == 1
+
+
+def test_a_client_that_does_not_read_its_end_is_not_waited_for() -> None:
+    """Not for longer than a moment."""
+
+    def flood(call: Call) -> None:
+        call.transport.write(stream_head() + event({"choices": ["x" * 60_000]}) * 400)
+
+    with life(flood, grace_s=0.01) as it, Client(it.port) as client:
+        client.post(CHAT, {**ASK, "stream": True})
+        client.until(b"data: ")
+        begun = time.monotonic()
+        it.stop()
+        assert it.is_over()
+        assert time.monotonic() - begun < 8
     assert it.cut == 1

@@ -15,7 +15,7 @@ from stemcache.gateway.usage import AnswerUsage
 from stemcache.server.gateway.event_stream import EventStream
 from stemcache.server.gateway.heads import answer_head
 from stemcache.server.gateway.intake import Intake
-from stemcache.server.gateway.refusals import stream_error
+from stemcache.server.gateway.refusals import LOST, Refusal, stream_error
 from stemcache.server.gateway.request import Request
 from stemcache.server.gateway.usage_reader import JsonUsage
 
@@ -23,7 +23,6 @@ __all__ = ["ERRORS", "Answer"]
 
 ERRORS = 400
 """Statuses from here on are no answer to a prompt."""
-_LOST = "the replica that answered was lost; send the request again"
 
 
 class Answer:
@@ -123,12 +122,12 @@ class Answer:
             return None
         return events.chunk(data, size_bytes)
 
-    def broken_off(self) -> bytes | None:
+    def broken_off(self, why: Refusal = LOST) -> bytes | None:
         """What to write when there will be no more; None: the connection has to be cut."""
         events = self._events
         if events is None or self._sized or not events.between_events:
             return None
-        out = b"" if events.finished else stream_error(self._request.target, _LOST)
+        out = b"" if events.finished else stream_error(self._request.target, why)
         if not self._chunked:
             return out
         return (b"%x\r\n%b\r\n" % (len(out), out) if out else b"") + b"0\r\n\r\n"

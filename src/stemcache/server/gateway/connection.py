@@ -22,7 +22,7 @@ from typing import cast
 from stemcache.server.gateway.gateway import Gateway
 from stemcache.server.gateway.heads import page_bytes
 from stemcache.server.gateway.intake import Intake, Unread, take
-from stemcache.server.gateway.refusals import Refusal, refusal_bytes
+from stemcache.server.gateway.refusals import STOPPING, Refusal, refusal_bytes
 from stemcache.server.gateway.relay import Relay
 from stemcache.server.gateway.request import Request
 from stemcache.server.gateway.request_parser import RequestParser
@@ -207,6 +207,17 @@ class ClientConnection(asyncio.Protocol):
     def drain(self) -> None:
         """Close, unless a request is being read or answered."""
         if self._current is None and self._parser.request is None and not self._waiting:
+            self._close(linger=False)
+
+    def cut_off(self) -> None:
+        """Close, with a word to a client whose answer is not whole, where it can be told."""
+        if self._relay is not None:
+            self._relay.cut_off(STOPPING)
+        elif self._reading is not None and self._current is not None:
+            self._reading.cancel()
+            self._reading = None
+            self._write_refusal(self._current, STOPPING, close=True)
+        else:
             self._close(linger=False)
 
     def abort(self) -> None:

@@ -13,7 +13,9 @@ import msgspec
 from stemcache.wire.failure import error_answer
 
 __all__ = [
+    "LOST",
     "NO_REPLICA",
+    "STOPPING",
     "Refusal",
     "error_body",
     "nobody_answered",
@@ -46,6 +48,20 @@ NO_REPLICA = Refusal(
     status=HTTPStatus.SERVICE_UNAVAILABLE,
     message="no replica can take the request now; try again later",
     code="no_replica",
+    retry_after_s=1,
+)
+
+
+LOST = Refusal(
+    status=HTTPStatus.BAD_GATEWAY,
+    message="the replica that answered was lost; send the request again",
+    code="replica_lost",
+)
+"""Said in a stream, whose status was another."""
+STOPPING = Refusal(
+    status=HTTPStatus.SERVICE_UNAVAILABLE,
+    message="the gateway is stopping; send the request again",
+    code="gateway_stopping",
     retry_after_s=1,
 )
 
@@ -92,13 +108,10 @@ def refusal_bytes(
     )
 
 
-def stream_error(path: bytes, message: str) -> bytes:
-    """The last event of a stream whose replica is gone. Clients of both APIs raise on it."""
-    if _is_messages(path):
-        body = _anthropic(HTTPStatus.INTERNAL_SERVER_ERROR, message)
-        return b"event: error\ndata: %b\n\n" % body
-    answer = error_answer(HTTPStatus.BAD_GATEWAY, message, code="replica_lost")
-    return b"data: %b\n\n" % msgspec.json.encode(answer)
+def stream_error(path: bytes, refusal: Refusal) -> bytes:
+    """The last event of a stream that is not whole. Clients of both APIs raise on it."""
+    name = b"event: error\n" if _is_messages(path) else b""
+    return b"%bdata: %b\n\n" % (name, error_body(path, refusal))
 
 
 def _is_messages(path: bytes) -> bool:

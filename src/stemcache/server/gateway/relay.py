@@ -8,7 +8,8 @@ start ─► intake ─► choose ─► send ─────► head ─► fir
 ```
 The head of an answer is held until its body begins: servers send it before the first token, and a
 replica that dies in between is replaced without the client's noticing. After that, a stream that
-breaks off ends in an error event, and any other answer with the connection.
+breaks off ends in an error event, and any other answer with the connection. So do those that still
+run when the gateway ends.
 """
 
 import asyncio
@@ -106,14 +107,20 @@ class Relay:
 
     def stop(self, kind: str) -> None:
         """End it, here and at the replica, with nothing more for the client. No replica's fault."""
-        if self._connecting is not None:
-            self._connecting.cancel()
-            self._connecting = None
-        upstream, self._upstream = self._upstream, None
-        if upstream is not None:
-            upstream.abort()
+        self._let_go()
         self._fail_flight(kind, self._gateway.clock.now(), blame=False)
         self._end()
+
+    def cut_off(self, why: Refusal) -> None:
+        """The gateway ends: tell the client in its stream, or in place of an answer to come."""
+        if self._phase == _ENDED:
+            return
+        self._let_go()
+        self._fail_flight("cut-off", self._gateway.clock.now(), blame=False)
+        if self._phase == _ANSWERING and self._answer is not None:
+            self._leave_off(self._answer, self._answer.broken_off(why))
+        else:
+            self._refuse(why)
 
     def read(self, *, on: bool) -> None:
         """The client has caught up, or cannot take more."""
@@ -126,11 +133,7 @@ class Relay:
             self.stop("client-stalled")
             self._client.cut(reset=True)
             return
-        if self._connecting is not None:
-            self._connecting.cancel()
-            self._connecting = None
-        if self._upstream is not None:
-            self._upstream.abort()
+        self._let_go()
         self.failed("timeout", "did not go on with its answer in time")
 
     # --- from the replica ------------------------------------------------------------------
@@ -151,14 +154,9 @@ class Relay:
                 upstream.abandon()
                 self._attempt(other, now_s)
                 return
+        closing = self._client.closing
         self._answer = Answer(
-            self._request,
-            self._intake,
-            status,
-            reason,
-            headers,
-            sized=sized,
-            closing=self._client.closing,
+            self._request, self._intake, status, reason, headers, sized=sized, closing=closing
         )
 
     def received(self, data: bytes, *, complete: bool) -> None:
@@ -338,8 +336,11 @@ class Relay:
         self._fail_flight(kind, gateway.clock.now(), blame=True)
         gateway.counters.broken_off += 1
         self._warn("answer broken off", decision, kind, detail)
+        self._leave_off(answer, answer.broken_off())
+
+    def _leave_off(self, answer: Answer, out: bytes | None) -> None:
+        """End one that is not whole, with these words or without any."""
         self._end()
-        out = answer.broken_off()
         if out is None:
             self._client.cut(reset=self._request.old)
             return
@@ -354,13 +355,8 @@ class Relay:
         return decision.header()
 
     def _warn(self, event: str, decision: Decision, kind: str, detail: str) -> None:
-        self._gateway.log.warning(
-            event,
-            replica=decision.replica.name,
-            kind=kind,
-            detail=detail,
-            request=self._id.decode("ascii"),
-        )
+        name, request = decision.replica.name, self._id.decode("ascii")
+        self._gateway.log.warning(event, replica=name, kind=kind, detail=detail, request=request)
 
     def _refuse(self, refusal: Refusal) -> None:
         request, shown = self._request, self._shown()
@@ -370,18 +366,22 @@ class Relay:
             extra += b"x-stemcache-decision: %b\r\n" % shown
         self._end()
         self._gateway.counters.answered(refusal.status)
+        empty = request.method == b"HEAD"
         self._client.write(
-            refusal_bytes(
-                request.target,
-                refusal,
-                close=not keep,
-                bodiless=request.method == b"HEAD",
-                extra=extra,
-            )
+            refusal_bytes(request.target, refusal, close=not keep, bodiless=empty, extra=extra)
         )
         self._client.finished(keep=keep)
 
     # --- ends ------------------------------------------------------------------------------
+
+    def _let_go(self) -> None:
+        """Of the replica, which hears of it by that."""
+        if self._connecting is not None:
+            self._connecting.cancel()
+            self._connecting = None
+        upstream, self._upstream = self._upstream, None
+        if upstream is not None:
+            upstream.abort()
 
     def _fail_flight(self, kind: str, now_s: float, *, blame: bool) -> None:
         flight, self._flight = self._flight, None

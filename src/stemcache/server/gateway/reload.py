@@ -10,7 +10,7 @@ A link that is turned to another file, as Kubernetes does with what it mounts, i
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from structlog.typing import FilteringBoundLogger
@@ -34,13 +34,14 @@ class Reloader:
         *,
         beside: tuple[Path, ...] = (),
         load: Callable[[str], Configuration],
-        apply: Callable[[Configuration], None],
+        apply: Callable[[Configuration], Sequence[str]],
         logger: FilteringBoundLogger,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`text` is what runs now; `apply` raises UsageError where it cannot be, unchanged.
+        """`text` is what runs now; `apply` says in words what differs from what ran.
 
-        `beside` are files that `load` reads too. Without `path` the text stays empty.
+        It raises UsageError where it cannot be, unchanged. `beside` are files that `load` reads
+        too. Without `path` the text stays empty.
         """
         self._path = path  # none where there are files of keys alone
         self._text = text
@@ -75,7 +76,11 @@ class Reloader:
             self._take(text)
 
     def again(self) -> None:
-        """Apply the files whether they have changed or not: what they refer to may have."""
+        """Apply the files whether they have changed or not: what they refer to may have.
+
+        Who asks for it is answered: what is wrong with them is said again.
+        """
+        self._complaint = None
         stamp, stamps = None if self._path is None else _stamp(self._path), self._stamps()
         text = self._read()
         if text is not None:
@@ -95,7 +100,7 @@ class Reloader:
     def _take(self, text: str) -> None:
         self._text = text  # a text that is unusable is complained of once
         try:
-            self._apply(self._load(text))
+            changed = self._apply(self._load(text))
         except StemcacheError as error:
             self._complain(error)
             return
@@ -107,8 +112,7 @@ class Reloader:
             )
             return
         self._complaint = None
-        files = (*(() if self._path is None else (self._path,)), *self._beside)
-        self._logger.info("configuration applied", file=", ".join(map(str, files)) or "none")
+        self._logger.info("configuration applied", changed=list(changed))
 
     def _stamps(self) -> tuple[object, ...]:
         return tuple(map(_stamp, self._beside))

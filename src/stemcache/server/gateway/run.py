@@ -4,7 +4,8 @@
 local replicas up ─► listen ─► relay ──SIGTERM, ^C──► draining ──nothing runs, grace over, or a
                                  │ SIGHUP: the file again         second signal──► parts end ─► exit
 ```
-While draining, no connection is taken, `/health` says 503, and running answers may finish.
+While draining, no connection is taken, `/health` says 503, and running answers may finish. Those
+that do not are ended with an error event, or a 503 where nothing of them has been sent.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ import gc
 import signal
 import socket
 import ssl
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -22,12 +23,13 @@ from typing import Any
 from structlog.typing import FilteringBoundLogger
 
 from stemcache.clock import Clock
+from stemcache.gateway.changes import check_doors, what_changed
 from stemcache.gateway.deployment import Configuration
 from stemcache.server.gateway.assembly import Assembly
 from stemcache.server.gateway.listening import allow_files, url_of
 from stemcache.server.gateway.reload import Reloader
 from stemcache.server.gateway.serve import serve_until
-from stemcache.server.gateway.tls import load_certificate, tls_to_clients
+from stemcache.server.gateway.tls import certificate_digest, load_certificate, tls_to_clients
 from stemcache.text.memo import PromptTokenizer
 
 __all__ = ["ConfigFile", "Ready", "run_gateway"]
@@ -137,10 +139,21 @@ def _watch(
     incoming: ssl.SSLContext | None,
     logger: FilteringBoundLogger,
 ) -> "asyncio.Task[None]":
-    def apply(configuration: Configuration) -> None:
+    shown = certificate_digest(parts.configuration.listen)
+
+    def apply(configuration: Configuration) -> Sequence[str]:
+        nonlocal shown
+        before = parts.configuration
+        check_doors(before, configuration)
+        tls_to_clients(before.listen)  # to complain before anything is changed
         parts.apply(configuration)
+        changed = what_changed(before, parts.configuration)
         if incoming is not None:
-            load_certificate(incoming, parts.configuration.listen)  # it may have been renewed
+            load_certificate(incoming, before.listen)  # it may have been renewed
+            was, shown = shown, certificate_digest(before.listen)
+            if shown != was:
+                changed.append("certificate")
+        return changed
 
     reloader = Reloader(
         file.path, file.text, load=file.load, apply=apply, logger=logger, beside=file.beside

@@ -1,7 +1,8 @@
 """A gateway's life: listen, relay, drain, end.
 
 ```
-listen ─► relay ──stop──► draining ──nothing runs, or no grace, or hurry──► end
+listen ─► relay ──stop──► draining ──nothing runs──► end
+                              └─ no grace, or hurry ─► clients are told ─► end
 ```
 While draining, idle connections are closed and no new ones taken; what runs may finish.
 """
@@ -48,6 +49,9 @@ async def serve_until(
             connection.drain()
         await _settle(gateway, hurry, grace_s)
         cut = sum(connection.busy for connection in gateway.open)
+        for connection in list(gateway.open):
+            connection.cut_off()
+        await _settle(gateway, asyncio.Event(), _LAST_WORDS_S)
     finally:
         sweeping.cancel()
         server.close()

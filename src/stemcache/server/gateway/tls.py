@@ -1,11 +1,13 @@
 """TLS on both sides: towards clients with a certificate of our own, towards replicas with trust."""
 
 import ssl
+from hashlib import sha256
+from pathlib import Path
 
 from stemcache.errors import UsageError
 from stemcache.gateway.deployment import Listen
 
-__all__ = ["load_certificate", "tls_to_clients", "tls_to_replicas"]
+__all__ = ["certificate_digest", "load_certificate", "tls_to_clients", "tls_to_replicas"]
 
 
 def tls_to_clients(listen: Listen) -> ssl.SSLContext | None:
@@ -29,6 +31,17 @@ def load_certificate(context: ssl.SSLContext, listen: Listen) -> None:
             f"--tls-cert {listen.tls_cert} or --tls-key {listen.tls_key} cannot be used: {reason}; "
             "give PEM files of a certificate and its key, without a passphrase"
         ) from None
+
+
+def certificate_digest(listen: Listen) -> bytes | None:
+    """Of the files as they are now; None for plain HTTP, or where one cannot be read."""
+    if listen.tls_cert is None or listen.tls_key is None:
+        return None
+    try:
+        files = [Path(name).read_bytes() for name in (listen.tls_cert, listen.tls_key)]
+    except OSError:
+        return None
+    return sha256(b"\0".join(files)).digest()
 
 
 def _no_password() -> str:
