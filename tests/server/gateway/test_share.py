@@ -24,6 +24,11 @@ needs_redis = pytest.mark.skipif(
 )
 
 
+HEARD = "Redis is there; other gateways are heard"
+LOST = "Redis cannot be used; going on alone"
+FULL = "Redis takes nothing; other gateways do not hear of this one"
+
+
 class Side:
     """What a share sees of its router, and the share."""
 
@@ -84,9 +89,9 @@ class Server:
     def url(self) -> str:
         return f"redis://127.0.0.1:{self.port}/0"
 
-    def start(self) -> None:
+    def start(self, *flags: str) -> None:
         command = ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1"]
-        command += ["--save", "", "--dir", self.directory]
+        command += ["--save", "", "--dir", self.directory, *flags]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
@@ -173,7 +178,7 @@ def test_fleets_do_not_hear_each_other(server: Server) -> None:
 
 @needs_redis
 def test_a_redis_that_goes_and_comes_back_is_followed_again(server: Server) -> None:
-    """Meanwhile placements are dropped and counted, and the loss is said once."""
+    """Meanwhile placements are dropped and counted, and the loss is said, once for each cause."""
 
     async def scene() -> None:
         one, other = Side(server.url), Side(server.url)
@@ -188,13 +193,66 @@ def test_a_redis_that_goes_and_comes_back_is_followed_again(server: Server) -> N
         await until(lambda: one.share.connected and other.share.connected)
         one.place(2)
         await until(lambda: [2] in other.placed)
-        assert [log["event"] for log in one.logs] == [
-            "redis_connected",
-            "redis_lost",
-            "redis_connected",
-        ]
+        events = [log["event"] for log in one.logs]
+        assert events[0] == events[-1] == HEARD
+        assert set(events[1:-1]) == {LOST}
+        causes = [log["error"] for log in one.logs[1:-1]]
+        assert len(causes) == len(set(causes))  # closed, say, and then refused
         for side in (one, other):
             await side.share.close()
+
+    asyncio.run(scene())
+
+
+@needs_redis
+def test_a_redis_that_comes_back_with_another_password_is_told_of(server: Server) -> None:
+    """A changed cause is news: who mends the network is not told that it was the password."""
+
+    async def scene() -> None:
+        one = Side(server.url)
+        one.share.start()
+        await until(lambda: one.share.connected)
+        server.stop()
+        await until(lambda: not one.share.connected)
+        server.start("--requirepass", "hunter2")
+
+        def causes() -> list[str]:
+            return [log["error"] for log in one.logs if log["event"] == LOST]
+
+        await until(lambda: any("uthentication" in cause for cause in causes()))
+        await asyncio.sleep(1.5)  # a retry or two
+        assert len(causes()) == len(set(causes()))
+        assert "hunter2" not in str(one.logs)
+        await one.share.close()
+
+    asyncio.run(scene())
+
+
+def test_causes_of_one_loss_are_told_once_each() -> None:
+    """However they take turns, and not without end; heard again, all of them are news again."""
+
+    async def scene() -> None:
+        side = Side("redis://127.0.0.1:1/0")
+        for cause in ("closed", "refused", "closed", "wrong password", "refused"):
+            side.share._unheard(cause)
+        assert [(log["event"], log["error"]) for log in side.logs] == [
+            (LOST, "closed"),
+            (LOST, "refused"),
+            (LOST, "wrong password"),
+        ]
+        for number in range(100):
+            side.share._unheard(f"cause {number}")
+        assert len(side.logs) == 16
+        side.share._untold("full")
+        assert len(side.logs) == 16
+        side.share.connected = True
+        for cause in ("full", "read only", "full"):
+            side.share._untold(cause)
+        assert [(log["event"], log["error"]) for log in side.logs[16:]] == [
+            (FULL, "full"),
+            (FULL, "read only"),
+        ]
+        await side.share.close()
 
     asyncio.run(scene())
 
@@ -254,7 +312,7 @@ def test_a_redis_that_takes_nothing_for_a_while_is_written_to_again(server: Serv
         admin = Redis.from_url(server.url)
         await admin.config_set("maxmemory", "1")
         one.place(1)
-        await until(lambda: "redis_takes_nothing" in [log["event"] for log in one.logs])
+        await until(lambda: FULL in [log["event"] for log in one.logs])
         assert one.share.connected
         await admin.config_set("maxmemory", "0")
 
@@ -263,7 +321,7 @@ def test_a_redis_that_takes_nothing_for_a_while_is_written_to_again(server: Serv
             return [2] in other.placed
 
         await until(placed_again)
-        assert [log["event"] for log in one.logs].count("redis_takes_nothing") == 1
+        assert [log["event"] for log in one.logs].count(FULL) == 1
         await admin.aclose()
         for side in (one, other):
             await side.share.close()
@@ -279,7 +337,7 @@ def test_a_redis_that_is_not_there_is_said_to_be_lost_once() -> None:
         side.share.start()
         await until(lambda: bool(side.logs))
         await asyncio.sleep(1.2)  # a retry or two
-        assert [log["event"] for log in side.logs] == ["redis_lost"]
+        assert [log["event"] for log in side.logs] == [LOST]
         await side.share.close()
 
     asyncio.run(scene())

@@ -42,6 +42,8 @@ _RETRY_S = 0.5
 _RETRY_MOST_S = 3.0
 _CLOSE_S = 0.5
 _FIELD = b"b"
+_MOST_CAUSES = 16
+"""Of one loss, that are told."""
 
 
 class RedisShare:
@@ -69,8 +71,10 @@ class RedisShare:
         self._tasks: list[asyncio.Task[None]] = []
         self._last = b""
         """Number of the entry that was read last; empty before the first reading."""
-        self._reachable: bool | None = None
-        self._writable = True
+        self._unheard_told: set[str] = set()
+        """Why others are not heard, as far as it was said, since they last were."""
+        self._untold_told: set[str] = set()
+        """Why nothing can be told to them."""
         self.connected = False
         """Others are heard."""
         self.dropped = 0
@@ -123,18 +127,22 @@ class RedisShare:
             wait_s = min(_RETRY_MOST_S, wait_s * 2)
 
     def _unheard(self, error: str) -> None:
-        """Said once, until it is there again."""
-        if self._reachable is not False:
-            self._logger.warning("redis_lost", error=error)
-        self._reachable = self.connected = False
+        """Said once for each cause, until others are heard again."""
+        self.connected = False
+        self._say("Redis cannot be used; going on alone", error, self._unheard_told)
         self._drop_outbox()
 
     def _untold(self, error: str) -> None:
         """Others can be heard all the same, where it cannot be written to."""
-        if self._writable and self.connected:
-            self._logger.warning("redis_takes_nothing", error=error)
-            self._writable = False
+        if self.connected:
+            what = "Redis takes nothing; other gateways do not hear of this one"
+            self._say(what, error, self._untold_told)
         self._drop_outbox()
+
+    def _say(self, what: str, error: str, told: set[str]) -> None:
+        if error not in told and len(told) < _MOST_CAUSES:
+            told.add(error)
+            self._logger.warning(what, error=error)
 
     def _drop_outbox(self) -> None:
         self.dropped += len(self._outbox)
@@ -151,8 +159,9 @@ class RedisShare:
                 block=_BLOCK_MS if self.connected else None,
             )
             if not self.connected:
-                self._reachable = self.connected = True
-                self._logger.info("redis_connected", stream=self._stream)
+                self.connected = True
+                self._unheard_told.clear()
+                self._logger.info("Redis is there; other gateways are heard", stream=self._stream)
             for _, entries in found or ():
                 for number, fields in entries:
                     self._last = number
@@ -212,7 +221,7 @@ class RedisShare:
                 maxlen=max(16, min(_MOST_ENTRIES, int(_STREAM_BYTES / self._entry_bytes))),
                 approximate=True,
             )
-            self._writable = True
+            self._untold_told.clear()
 
     def _next_placements(self) -> list[Placement]:
         """As many as make one entry."""
