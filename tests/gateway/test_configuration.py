@@ -112,6 +112,8 @@ def test_the_settings_are_read() -> None:
         trust_client_salt = true
         ask_usage = false
         decision_header = false
+        full_decision_header = true
+        shared_paths = ["/v1/files", "/v1/batches/", "/generate"]
         session_headers = ["X-My-Session"]
         ca_file = "ca.pem"
 
@@ -145,6 +147,8 @@ def test_the_settings_are_read() -> None:
         trust_client_salt=True,
         ask_usage=False,
         decision_header=False,
+        full_decision_header=True,
+        shared_paths=("/v1/files", "/v1/batches/", "/generate"),
         session_headers=("x-my-session",),
         limits=Limits(body_bytes=1_000_000, connections=100, idle_s=60.0, per_replica=32),
         retries=Retries(attempts=2, statuses=frozenset({429, 503}), connect_s=1.5),
@@ -350,6 +354,16 @@ def test_no_secret_is_shown() -> None:
         ("[listen]\nport=65536", "give a whole number from 0 to 65535"),
         ('session_headers=["a b"]', "give names of headers"),
         ("session_headers=[3]", "give a list of texts"),
+        (
+            'shared_paths=["v1/files"]',
+            "shared_paths in conf/route.toml is the text 'v1/files'; give paths that are relayed",
+        ),
+        ('shared_paths=["/"]', "give paths that are relayed at all"),
+        ('shared_paths=["/v1/a%2Fb"]', "give paths that are relayed at all"),
+        ('shared_paths=["/v1/a;b"]', "give paths that are relayed at all"),
+        ('shared_paths=["/v1/../x"]', "give paths that are relayed at all"),
+        ('shared_paths=["/flush_cache"]', "give paths that are relayed at all"),
+        ('shared_paths=["/v1/load_lora_adapter"]', "give paths that are relayed at all"),
         ("[local]\nreplicas=1000", "give a whole number from 0 to 64"),
         ("a = ", "conf/route.toml is not TOML: Invalid value (at"),
         ("a = " + "[" * 10_000, "conf/route.toml nests too deeply"),

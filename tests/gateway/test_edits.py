@@ -106,6 +106,14 @@ def test_usage_is_not_asked_for_where_it_is_or_cannot_be(body: bytes) -> None:
     assert edit_body(body, ASK) is body
 
 
+def test_half_a_pair_of_surrogates_stays_as_it_was() -> None:
+    """The replica gets the client's own bytes; a salt beside it is taken out."""
+    body = rb'{"a":"cut \ud83d","cache_salt":"\ud83d","b":"\udc00"}'
+    assert edit_body(body, SALT) == rb'{"a":"cut \ud83d","b":"\udc00","cache_salt":"new"}'
+    assert edit_body(body, DROP) == rb'{"a":"cut \ud83d","b":"\udc00"}'
+    assert edit_body(rb'{"\ud83d":1}', SALT) == rb'{"\ud83d":1,"cache_salt":"new"}'
+
+
 def test_edits_are_made_together() -> None:
     """A salt and usage in one go, in this order."""
     body = b'{"model":"m","cache_salt":"a","stream":true}'

@@ -4,7 +4,14 @@ from random import Random
 import msgspec
 import pytest
 
-from stemcache.gateway.prompt_members import Span, decode_any, decode_as, members, spans
+from stemcache.gateway.prompt_members import (
+    Span,
+    decode_any,
+    decode_as,
+    members,
+    spans,
+    unreadable,
+)
 
 COUNT = msgspec.json.Decoder(int)
 
@@ -23,13 +30,63 @@ def test_members_are_raw_and_the_last_of_equal_names_counts() -> None:
     "body",
     [
         *(b"", b"[]", b"1", b"null", b"{", b'{"a"}', b'{"a":1,}', b"{a:1}", b'{"a":NaN}'),
-        *(b'{"a":01}', b'{"a":1}x', b'{"\xff":1}', b'{"a":"\\ud800"}'),
+        *(b'{"a":01}', b'{"a":1}x', b'{"\xff":1}'),
         b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     ],
 )
 def test_what_is_no_object_has_no_members(body: bytes) -> None:
     """Nothing is raised, however deep it nests."""
     assert members(body) is None
+
+
+def test_half_a_pair_of_surrogates_is_no_reason_not_to_read() -> None:
+    """As JavaScript writes a character that was cut; all else stands where it stood."""
+    body = rb'{"\udc00":1, "a":"cut \ud83d","b":"\ud83d\ude00", "a":["\ud83d"] }'
+    found = members(body)
+    assert found is not None
+    assert {name: bytes(raw) for name, raw in found.items()} == {
+        "\ufffd": b"1",
+        "a": rb'["\ufffd"]',
+        "b": rb'"\ud83d\ude00"',
+    }
+    places = spans(body, found)
+    assert [(one.name, body[one.value : one.end]) for one in places] == [
+        ("\ufffd", b"1"),
+        ("a", rb'"cut \ud83d"'),
+        ("b", rb'"\ud83d\ude00"'),
+        ("a", rb'["\ud83d"]'),
+    ]
+    assert unreadable(body) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"{}", None),
+        (b"", "it ends before the object does"),
+        (b'{"a":1', "it ends before the object does"),
+        (b'{"a":"cut \\ud8', "it ends before the object does"),
+        (b"[1]", "it is JSON, but no object"),
+        (b"\xef\xbb\xbf{}", "it begins with a byte order mark"),
+        ('{"a":1}'.encode("utf-16"), "it is in UTF-16 or UTF-32"),
+        ('{"a":1}'.encode("utf-16-be"), "it is in UTF-16 or UTF-32"),
+        ('{"a":1}'.encode("utf-32-le"), "it is in UTF-16 or UTF-32"),
+        (b'{"a":NaN}', "it has NaN or Infinity at byte 5, which JSON has not"),
+        (b'{"a":[Infinity]}', "it has NaN or Infinity at byte 6, which JSON has not"),
+        (b'{"a":-Infinity}', "it has NaN or Infinity at byte 6, which JSON has not"),
+        (b'{"a":' + b"[" * 100_000, "it nests too deeply"),
+        (b'{"\xff":1}', "a name in it is not in UTF-8"),
+        (b'{"a":1}x', "something follows the object, at byte 8"),
+        (b"{'a':1}", "at byte 1 it is no JSON"),
+        (b'{"a":1,}', "at byte 7 it is no JSON"),
+        (b'{"a":"\n"}', "at byte 6 it is no JSON"),
+        (b"--x\r\n", "at byte 1 it is no JSON"),
+    ],
+)  # fmt: skip
+def test_it_is_said_why_a_body_cannot_be_read(body: bytes, why: str | None) -> None:
+    """And nothing of what it says."""
+    assert unreadable(body) == why
+    assert (members(body) is None) is (why is not None)
 
 
 @pytest.mark.parametrize(

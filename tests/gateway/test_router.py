@@ -464,6 +464,17 @@ def test_the_header_says_where_why_and_what_else() -> None:
     assert "x" * 20 not in text
 
 
+def test_a_stranger_is_told_of_its_own_request_alone() -> None:
+    """Neither who answers, nor how long the queues of others are."""
+    bench = Bench(*specs("a", "b"))
+    bench.ask(text_prompt(LONG), cached=0)
+    decision = bench.send(text_prompt(LONG)).decision
+    own = decision.own_header().decode()
+    fields = dict(part.split("=", 1) for part in own.split("; "))
+    assert set(fields) == {"reason", "cached", "prompt", "source"}
+    assert f"; {own}; " in decision.header().decode()
+
+
 UNREADING = ("least-load", "power-of-two", "random", "round-robin")
 
 

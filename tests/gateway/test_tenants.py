@@ -29,6 +29,8 @@ def refused(*headers: tuple[bytes, bytes]) -> str:
         (b"Authorization", b"bearer   sk-red-123 "),
         (b"x-api-key", b"sk-red-123"),
         (b"X-API-Key", b" sk-red-123"),
+        (b"api-key", b"sk-red-123"),
+        (b"Api-Key", b"sk-red-123 "),
     ],
 )
 def test_a_key_is_taken_from_either_header(header: tuple[bytes, bytes]) -> None:
@@ -44,13 +46,15 @@ def test_a_key_is_taken_from_either_header(header: tuple[bytes, bytes]) -> None:
         [(b"authorization", b"sk-red-123")],
         [(b"authorization", b"Bearer ")],
         [(b"x-api-key", b"")],
-        [(b"api-key", b"sk-red-123")],
+        [(b"api-key", b"")],
+        [(b"api_key", b"sk-red-123")],
     ],
 )
 def test_no_key_is_refused_with_how_to_send_one(headers: list[tuple[bytes, bytes]]) -> None:
     """Other schemes are no key."""
     assert refused(*headers) == (
-        "no API key in the request; send it as Authorization: Bearer KEY or x-api-key: KEY"
+        "no API key in the request; send it as Authorization: Bearer KEY, x-api-key: KEY or "
+        "api-key: KEY"
     )
 
 

@@ -8,6 +8,7 @@ A secret is written as `NAME = "…"`, `NAME_env = "VARIABLE"` or `NAME_file = "
 message. All errors are UsageError and name file, table and key.
 """
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
@@ -24,6 +25,7 @@ from stemcache.gateway.deployment import (
     LocalReplicas,
     Template,
 )
+from stemcache.gateway.engine_paths import work_of
 from stemcache.gateway.places import can_be_named, check_endpoint, replica_at
 from stemcache.gateway.replica import Engine, ReplicaSpec
 from stemcache.gateway.secrets import Secrets
@@ -44,6 +46,8 @@ _MOST_RANKS = 1024
 _MOST_S = 86_400.0 * 30
 _LEAST_S = 0.001
 _ENGINES = tuple(str(engine) for engine in Engine)
+_PATH = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)+/?")
+"""Others are refused, however they are shared."""
 _AGREES = tuple(str(agree) for agree in Agree)
 
 
@@ -114,8 +118,10 @@ def _settings(table: Table, secrets: Secrets, policies: tuple[str, ...]) -> Gate
     _put(found, "mirror_bytes", _whole(table, "mirror_bytes", least=2**20))
     _put(found, "default_kv_tokens", _whole(table, "default_kv_tokens", least=1))
     _put(found, "salt_secret", secrets.one(table, "salt_secret"))
-    for key in ("trust_client_salt", "ask_usage", "decision_header"):
+    for key in ("trust_client_salt", "ask_usage", "decision_header", "full_decision_header"):
         _put(found, key, table.flag(key))
+    if shared := table.texts("shared_paths"):
+        found["shared_paths"] = _paths(table, shared)
     if table.has("session_headers"):
         found["session_headers"] = _header_names(table)
     replicas = tuple(_replica(one, secrets) for one in table.tables("replica"))
@@ -333,6 +339,17 @@ def _header_names(table: Table) -> tuple[str, ...]:
         if not name or not all(c.isascii() and (c.isalnum() or c in "-_") for c in name):
             raise table.wrong("session_headers", name, "names of headers")
     return tuple(name.lower() for name in names)
+
+
+def _paths(table: Table, paths: tuple[str, ...]) -> tuple[str, ...]:
+    for path in paths:
+        bare = path.encode("utf-8", "replace").removesuffix(b"/")
+        # All of /v1 can be shared: what must not be relayed is not relayed there either.
+        if _PATH.fullmatch(path) is None or (bare != b"/v1" and work_of(bare) is None):
+            raise table.wrong(
+                "shared_paths", path, "paths that are relayed at all, such as '/v1/files'"
+            )
+    return paths
 
 
 def _whole(table: Table, key: str, *, least: int = 0, most: int = 10**12) -> int | None:

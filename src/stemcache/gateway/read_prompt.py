@@ -42,6 +42,8 @@ Fields = dict[str, msgspec.Raw]
 _STRING = msgspec.json.Decoder(str)
 _BOOL = msgspec.json.Decoder(bool)
 _OPTIONS = msgspec.json.Decoder(dict[str, Any])
+_TRUE = frozenset({"1", "on", "t", "true", "y", "yes"})
+_LONGEST_FLAG = 16
 _LONGEST_MODEL = 512
 _LONGEST_BYTES = 4 * 2**20
 """Keys are cut from no more of a prompt's text: a seat that has this much has enough to tell."""
@@ -144,7 +146,7 @@ class PromptReader:
         if model is not None and len(model) > _LONGEST_MODEL:
             model = None
         session = session_of(headers, fields, names=self._session_headers, tenant=tenant)
-        stream = "stream" in fields and decode_as(fields["stream"], _BOOL) is True
+        stream = "stream" in fields and _says_true(fields["stream"])
         wants_usage = not stream or _wants_usage(api, fields)
         prompt = Prompt(api, model, stream, wants_usage, session, None, 0)
         if api is not None:
@@ -285,4 +287,15 @@ def _wants_usage(api: Api | None, fields: Fields) -> bool:
     if api not in (Api.CHAT, Api.COMPLETIONS):
         return True
     options = decode_as(fields.get("stream_options"), _OPTIONS)
-    return options is not None and options.get("include_usage") is True
+    return options is not None and _is_true(options.get("include_usage"))
+
+
+def _says_true(raw: msgspec.Raw) -> bool:
+    return len(raw) <= _LONGEST_FLAG and _is_true(decode_any(raw))
+
+
+def _is_true(value: object) -> bool:
+    """As replicas in Python read a flag: they take words and 1 for one too."""
+    if isinstance(value, str):
+        return value.lower() in _TRUE
+    return value is True or (type(value) in (int, float) and value == 1)

@@ -101,6 +101,8 @@ class GatewaySettings:
     shown or logged."""
     trust_client_salt: bool = False
     """Without API keys: whether a client's `cache_salt` is passed on."""
+    shared_paths: tuple[str, ...] = ()
+    """With API keys: paths, and what is below them, that are relayed though tenants meet there."""
     session_headers: tuple[str, ...] = (
         "x-session-id",
         "x-session-token",
@@ -110,6 +112,8 @@ class GatewaySettings:
     ask_usage: bool = True
     """Whether usage is asked for upstream where the client of a stream did not."""
     decision_header: bool = True
+    full_decision_header: bool = False
+    """With API keys: whether clients are also told of replicas and their queues."""
     limits: Limits = Limits()
     retries: Retries = Retries()
     health: HealthSettings = HealthSettings()

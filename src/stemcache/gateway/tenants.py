@@ -18,7 +18,8 @@ from stemcache.gateway.settings import ApiKey, GatewaySettings
 
 __all__ = ["Admission", "Refused", "Tenants"]
 
-_KEY_HEADERS = (b"authorization", b"x-api-key")
+_KEY_HEADERS = (b"authorization", b"x-api-key", b"api-key")
+"""OpenAI's, Anthropic's, Azure's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +77,10 @@ class Tenants:
         sent = [key for name, value in headers if (key := _key_of(name, value)) is not None]
         if not sent:
             return Refused(
-                "no API key in the request; send it as Authorization: Bearer KEY or x-api-key: KEY"
+                "no API key in the request; send it as Authorization: Bearer KEY, x-api-key: KEY "
+                "or api-key: KEY"
             )
-        # Clients may send both headers; all that are sent must be the same.
+        # Clients may send several of them; all that are sent must be the same.
         digest = _digest(sent[0])
         one = self._keys.get(digest)
         if one is None or any(not compare_digest(sent[0], other) for other in sent[1:]):

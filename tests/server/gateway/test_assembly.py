@@ -181,6 +181,24 @@ def test_a_reload_that_cannot_be_changes_nothing() -> None:
     running(of(A), work)
 
 
+def test_no_gateway_begins_or_goes_on_with_itself_as_a_replica() -> None:
+    """It would ask itself for ever."""
+    listen = Listen(host="127.0.0.1", port=8080)
+    itself = ReplicaSpec(name="self", url="http://localhost:8080")
+    bad = Configuration(settings=GatewaySettings(replicas=(A, itself)), listen=listen)
+    with pytest.raises(UsageError, match="'self' has the address that this gateway listens on"):
+        Bench(bad)
+    good = Configuration(settings=GatewaySettings(replicas=(A,)), listen=listen)
+
+    async def work(bench: Bench) -> None:
+        elsewhere = replace(bad, listen=Listen(port=1))
+        with pytest.raises(UsageError, match="'self' has the address that this gateway listens"):
+            bench.parts.apply(elsewhere)
+        assert bench.names == ["a"]
+
+    running(good, work)
+
+
 def test_what_the_router_says_is_logged_and_counted() -> None:
     """A replica that is down is a warning."""
 

@@ -37,6 +37,32 @@ def test_usage_that_the_gateway_asked_for_is_taken_out() -> None:
     assert stream.usage() == WANTED
 
 
+@pytest.mark.parametrize(
+    "usage", [b"5", b"[1]", b"{}", b'"x"', b"false", b"null", b"NaN", b"{NaN}"]
+)
+@pytest.mark.parametrize("start", [b'{"choices":[],', b'{"id":"a","choices" : [ ], '])
+def test_a_chunk_for_usage_alone_is_taken_out_whatever_it_says(usage: bytes, start: bytes) -> None:
+    """Who did not ask for usage does not expect one without choices."""
+    odd = b"data: " + start + b'"usage":' + usage + b"}\n\n"
+    assert passed(DELTA + odd + DONE, strip=True)[0] == DELTA + DONE
+    assert passed(DELTA + odd + DONE, strip=False)[0] == DELTA + odd + DONE
+    stream = EventStream(strip_usage=True)
+    assert stream.feed(DELTA) == DELTA
+    chunk = b"%x\r\n%b\r\n" % (len(odd), odd)
+    out = stream.chunk(chunk, len(b"%x" % len(odd)))
+    assert (odd if out is None else out) in (odd, b"")
+    assert stream.feed(odd) == b""
+
+
+def test_a_chunk_without_choices_that_says_more_stays() -> None:
+    """As what Azure says of the prompt; its usage goes."""
+    more = b'data: {"choices":[],"prompt_filter_results":[1],"usage":null}\n\n'
+    wanted = b'data: {"choices":[],"prompt_filter_results":[1]}\n\n'
+    assert passed(more + DELTA + DONE, strip=True)[0] == wanted + DELTA + DONE
+    error = b'data: {"choices":[],"error":{"message":"x"}}\n\n'
+    assert passed(error + DONE, strip=True)[0] == error + DONE
+
+
 def test_usage_that_the_client_asked_for_stays() -> None:
     """Byte for byte, and is read all the same."""
     data = DELTA_NULL + DELTA + LAST + DONE

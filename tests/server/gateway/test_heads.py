@@ -15,6 +15,7 @@ def sent(*headers: tuple[bytes, bytes], **given: object) -> bytes:
         "drop_credentials": False,
         "rank": None,
         "is_prompt": True,
+        "hops": b"g",
         **given,
     }
     return request_head(b"POST", b"/v1/x", headers, **values)  # type: ignore[arg-type]
@@ -24,7 +25,7 @@ def test_a_request_gets_the_gateway_s_framing() -> None:
     """Whatever it came in."""
     assert sent((b"Host", b"a"), (b"Transfer-Encoding", b"chunked"), (b"A", b"b")) == (
         b"POST /v1/x HTTP/1.1\r\nHost: replica:1\r\nA: b\r\nContent-Length: 2\r\n"
-        b"X-Request-Id: id\r\n\r\n"
+        b"X-Stemcache-Hops: g\r\nX-Request-Id: id\r\n\r\n"
     )
 
 
@@ -57,7 +58,7 @@ def test_what_connection_says_of_itself_ends_here(value: bytes) -> None:
     head = sent((b"A", b"1"), (b"Connection", value), (b"Keep-Alive", b"timeout=5"), (b"B", b"2"))
     assert head == (
         b"POST /v1/x HTTP/1.1\r\nHost: replica:1\r\nA: 1\r\nB: 2\r\nContent-Length: 2\r\n"
-        b"X-Request-Id: id\r\n\r\n"
+        b"X-Stemcache-Hops: g\r\nX-Request-Id: id\r\n\r\n"
     )
 
 
@@ -65,6 +66,33 @@ def test_codings_of_answers_are_left_to_who_asks_for_no_prompt() -> None:
     """As usage could not be read in one."""
     assert b"gzip" not in sent((b"Accept-Encoding", b"gzip"))
     assert b"gzip" in sent((b"Accept-Encoding", b"gzip"), is_prompt=False)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(b"X-Forwarded-For", b"x-forwarded-prefix", b"X-FORWARDED-USER", b"X_Forwarded_For"),
+        *(b"x-forwarded_for", b"Forwarded", b"X-Real-IP", b"X_Real_IP", b"True-Client-IP"),
+        *(b"CF-Connecting-IP", b"X-Client-IP", b"X_Request_Id", b"Transfer_Encoding"),
+        *(b"x_data_parallel_rank", b"X-Stemcache-Hops", b"Content_Length", b"x_stemcache_hops"),
+    ],
+)
+@pytest.mark.parametrize("connection", [b"keep-alive", b"x-other"])
+def test_whom_a_client_claims_to_ask_for_ends_here(name: bytes, connection: bytes) -> None:
+    """However it is spelled: some servers read `_` as `-`."""
+    head = sent((b"X-Kept", b"1"), (name, b"claimed"), (b"Connection", connection))
+    assert b"claimed" not in head
+    assert b"\r\nX-Kept: 1\r\n" in head
+
+
+def test_other_names_that_look_alike_pass() -> None:
+    """As they were written."""
+    kept = ((b"X-Forward", b"1"), (b"my_header", b"2"), (b"X-Foo", b"3"), (b"user_agent", b"4"))
+    head = sent(*kept)
+    assert all(b"\r\n%b: %b\r\n" % header in head for header in kept)
+    for name in (b"x_api_key", b"API_KEY"):
+        assert b"secret" in sent((name, b"secret"))
+        assert b"secret" not in sent((name, b"secret"), drop_credentials=True)
 
 
 def test_a_rank_is_the_gateway_s_to_say() -> None:

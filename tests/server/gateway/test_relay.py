@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stemcache.clock import ManualClock
-from stemcache.gateway.settings import GatewaySettings, Limits, Retries
+from stemcache.gateway.settings import ApiKey, GatewaySettings, Limits, Retries
 from stemcache.gateway.usage import AnswerUsage
 from tests.server.gateway.fakes import Call, chat, event, json_answer, stream_head
 from tests.server.gateway.near import ends, late, near_gateway, spec_of
@@ -81,9 +81,25 @@ def test_what_a_client_claims_is_not_passed_on() -> None:
         "Authorization: Bearer mine",
         "X-Kept: Yes",
         f"Content-Length: {len(json.dumps(ASK))}",
+        f"X-Stemcache-Hops: {near.gateway.hop.decode()}",
         "X-Request-Id: req-1",
     ]
     assert call.json == ASK
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_tenants_are_told_of_their_own_request_alone(*, full: bool) -> None:
+    """Unless a setting says otherwise: who else would have answered when is others' load."""
+    keys = (ApiKey(key="key-a", tenant="a"),)
+    settings = GatewaySettings(policy="auto", api_keys=keys, full_decision_header=full)
+    with near_gateway(chat, chat, settings=settings) as near, near.connect() as client:
+        client.post(CHAT, ASK, "x-api-key: key-a\r\n")
+        head, _ = client.answer()
+        line = next(one for one in head.split(b"\r\n") if one.startswith(b"X-Stemcache-Decision: "))
+    names = [part.split(b"=")[0].strip() for part in line.split(b": ", 1)[1].split(b";")]
+    own = [b"reason", b"cached", b"prompt", b"source"]
+    others = [b"ttft", b"runner-up", b"runner-up-ttft"]
+    assert names == ([b"replica", *own, *others] if full else own)
 
 
 @pytest.mark.parametrize("given", ["", "X-Request-Id: " + "a" * 129, "X-Request-Id: a b"])

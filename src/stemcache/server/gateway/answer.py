@@ -11,6 +11,8 @@ events          whole ones only; usage that the gateway asked for is taken out
 
 from collections.abc import Sequence
 
+import msgspec
+
 from stemcache.gateway.usage import AnswerUsage
 from stemcache.server.gateway.event_stream import EventStream
 from stemcache.server.gateway.heads import answer_head
@@ -18,9 +20,21 @@ from stemcache.server.gateway.intake import Intake
 from stemcache.server.gateway.refusals import LOST, Refusal, stream_error
 from stemcache.server.gateway.request import Request
 from stemcache.server.gateway.usage_reader import JsonUsage
+from stemcache.wire.api import Api
+from stemcache.wire.sse import SseError, sse_data
 
 __all__ = ["ERRORS", "Answer"]
 
+
+class _Made(msgspec.Struct):
+    id: str
+
+
+class _Created(msgspec.Struct):
+    response: _Made
+
+
+_CREATED = msgspec.json.Decoder(_Created)
 ERRORS = 400
 """Statuses from here on are no answer to a prompt."""
 
@@ -33,11 +47,13 @@ class Answer:
         "_events",
         "_headers",
         "_json",
+        "_names_itself",
         "_reason",
         "_request",
         "_sized",
         "has_content",
         "keep",
+        "response",
         "status",
     )
 
@@ -58,6 +74,9 @@ class Answer:
         self._events: EventStream | None = None
         self._json: JsonUsage | None = None
         self.status = status
+        self.response: str | None = None
+        """Its id, as soon as it is known, where others can refer to it."""
+        self._names_itself = False
         self.has_content = False
         """Whether something other than comments has been passed on."""
         if intake.prompt.api is not None and status < ERRORS:
@@ -67,6 +86,7 @@ class Answer:
                 sized = sized and not intake.strip_usage
             elif kind.startswith(b"application/json"):
                 self._json = JsonUsage()
+            self._names_itself = intake.prompt.api is Api.RESPONSES
         self._sized = sized
         self._chunked = not sized and not request.old
         self.keep = request.keep_alive and not closing
@@ -90,6 +110,9 @@ class Answer:
             data = self._events.feed(data)
             if complete:
                 data += self._events.finish()
+            if self._names_itself and data and not _is_comment(data):
+                self._names_itself = False
+                self.response = _response_of(data)
         head = b""
         if self._headers is not None:
             if not data and not complete:
@@ -136,7 +159,12 @@ class Answer:
         """What it has said, once it is complete."""
         if self._events is not None:
             return self._events.usage()
-        return None if self._json is None else self._json.finish()
+        if self._json is None:
+            return None
+        usage = self._json.finish()
+        if self._names_itself:
+            self.response = self._json.answer_id
+        return usage
 
 
 def _plain_kind(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
@@ -149,6 +177,18 @@ def _plain_kind(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
         elif length == 16 and name.lower() == b"content-encoding" and value.lower() != b"identity":
             return b""
     return kind
+
+
+def _response_of(events: bytes) -> str | None:
+    """The id of the response whose stream begins so."""
+    try:
+        for event in events.replace(b"\r\n", b"\n").split(b"\n\n"):
+            data = b"\n".join(sse_data(event + b"\n\n"))
+            if data:  # and not a comment
+                return _CREATED.decode(data).response.id
+    except (SseError, msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return None
+    return None
 
 
 def _is_comment(data: bytes) -> bool:

@@ -20,6 +20,7 @@ from stemcache.clock import Clock
 from stemcache.errors import UsageError
 from stemcache.gateway.deployment import Configuration
 from stemcache.gateway.notice import Notice, NoticeKind
+from stemcache.gateway.own_address import check_own_address
 from stemcache.gateway.read_prompt import PromptReader
 from stemcache.gateway.replica import ReplicaSpec
 from stemcache.gateway.router import Flight, Router
@@ -80,7 +81,11 @@ class Assembly:
         logger: FilteringBoundLogger,
         files: int | None = None,
     ) -> None:
-        """`files`: how many may be open, if connections are to be fitted to it."""
+        """`files`: how many may be open, if connections are to be fitted to it.
+
+        Raises UsageError where a replica is the gateway itself.
+        """
+        check_own_address(configuration.listen, configuration.settings.replicas)
         self._files = files
         self._fitted: int | None = None
         self.configuration = configuration
@@ -171,6 +176,7 @@ class Assembly:
             mirror_bytes=running.settings.mirror_bytes,
         )
         check_events(settings, configuration.sources)
+        check_own_address(running.listen, settings.replicas)
         self.discovery.configure(configuration.sources)
         if settings.session_headers != running.settings.session_headers:
             self._reader = self._make_reader(settings)

@@ -27,6 +27,23 @@ _LAST_BYTES = 64
 _WORD = b'"usage"'
 _OBJECT = re.compile(rb'"(?:usage|timings)"\s*:\s*\{')
 _NULL = re.compile(rb'"usage"\s*:\s*null')
+_EMPTY = re.compile(rb'"choices"\s*:\s*\[\s*\]')
+_NO_CHOICES = b'"choices":[]'
+_ALWAYS = frozenset(
+    {
+        "choices",
+        "created",
+        "id",
+        "model",
+        "object",
+        "service_tier",
+        "system_fingerprint",
+        "timings",
+        "usage",
+    }
+)
+"""Fields of every chunk."""
+_ANY_USAGE = re.compile(rb'"usage"\s*:')
 _NULL_AT_END = re.compile(rb',\s*"usage"\s*:\s*null(?=\s*\}\s*$)')
 _NULL_INSIDE = re.compile(rb',\s*"usage"\s*:\s*null|"usage"\s*:\s*null\s*,\s*')
 _END = re.compile(rb"\r?\n\r?\n|\r\r")
@@ -94,7 +111,7 @@ class EventStream:
         if self._held or self._through or b'"timings"' in data:
             return None
         if _WORD in data:
-            if not data.endswith(_CHUNK_AT_END) or data.count(_WORD) != 1:
+            if not data.endswith(_CHUNK_AT_END) or data.count(_WORD) != 1 or _NO_CHOICES in data:
                 return None
             if self._strip:
                 start = size_bytes + 2
@@ -171,9 +188,9 @@ class EventStream:
             decoded = _decoded(event)
             if decoded is not None:
                 self._add(decoded)
-                if self._strip and decoded.get("choices") == [] and decoded.get("usage"):
-                    # An empty line before it may belong to a comment that has been passed on.
-                    return event[: len(event) - len(event.lstrip(b"\r\n"))]
+        if self._strip and _is_usage_alone(event):
+            # An empty line before it may belong to a comment that has been passed on.
+            return event[: len(event) - len(event.lstrip(b"\r\n"))]
         if self._strip and _NULL.search(event) is not None:
             return _without_null(event)
         return event
@@ -201,7 +218,20 @@ def _are_plain_nulls(events: bytes) -> bool:
         and events.count(b"data:") == count
         and events.count(b"\n\ndata:") == count - 1
         and b"\r" not in events
+        and _NO_CHOICES not in events
     )
+
+
+def _is_usage_alone(event: bytes) -> bool:
+    """Whether it is there for usage only, which may be anything: without choices and other news."""
+    if _EMPTY.search(event) is None or _ANY_USAGE.search(event) is None:
+        return False
+    decoded = _decoded(event)
+    if decoded is None:
+        return True  # NaN, as Python writes it
+    if decoded.get("choices") != [] or "usage" not in decoded:
+        return False
+    return decoded["usage"] is not None or decoded.keys() <= _ALWAYS
 
 
 def _without_null(event: bytes) -> bytes:

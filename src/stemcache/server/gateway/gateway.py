@@ -7,6 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
 from stemcache.clock import Clock
+from stemcache.gateway.made import Responses
 from stemcache.gateway.prompt import Prompt
 from stemcache.gateway.router import Router
 from stemcache.gateway.settings import GatewaySettings
@@ -108,6 +109,10 @@ class Gateway:
         self.clock = clock
         self.log = log
         self.rng = rng
+        self.hop = b"%016x" % rng.getrandbits(64)
+        """What this gateway is called in the header that says where a request has been."""
+        self.responses = Responses()
+        """Who made which; survives other settings."""
         self.counters = Counters()
         self.open: set[ClientConnection] = set()
         self.draining = False
@@ -166,13 +171,17 @@ class Gateway:
             connection.deadline_s += seconds
 
     def seats_of(self, name: str) -> frozenset[int]:
-        """Numbers of a replica's seats; for failures only, as it costs O(replicas)."""
+        """Numbers of a replica's seats; not for every request, as it costs O(replicas)."""
         return frozenset(
             seat.number
             for member in self.router.members
             if member.spec.name == name
             for seat in member.seats
         )
+
+    def all_seats(self) -> frozenset[int]:
+        """Numbers of all seats; O(seats)."""
+        return frozenset(seat.number for member in self.router.members for seat in member.seats)
 
     def release(self, request: Request) -> None:
         """A request's body is kept no more."""

@@ -104,6 +104,7 @@ class Pages:
         """None where clients need no key."""
         self._keys: dict[str, ApiKey] = {}
         """One of each tenant."""
+        self._shared_paths: tuple[str, ...] = ()
         self.draining = False
 
     def configure(self, admin: Admin, settings: GatewaySettings, reader: "_Reader") -> None:
@@ -112,6 +113,7 @@ class Pages:
         self._reader = reader
         self._tenants = Tenants(settings) if settings.api_keys else None
         self._keys = {one.tenant: one for one in settings.api_keys}
+        self._shared_paths = settings.shared_paths
 
     def answer(self, method: str, path: str, headers: Headers, body: bytes) -> Page | None:
         """The page, or None for what is to be relayed. Does not raise. To a HEAD as to a GET.
@@ -233,7 +235,8 @@ class Pages:
         fields = _fields(query, {"path", "tenant"})
         path = fields.get("path", _DEFAULT_PATH)
         tenant = fields.get("tenant")
-        if not is_relayed(path.encode("utf-8", "replace"), tenants=self._tenants is not None):
+        target, tenants = path.encode("utf-8", "replace"), self._tenants is not None
+        if not is_relayed(target, tenants=tenants, shared=self._shared_paths):
             raise _Refusing(
                 HTTPStatus.BAD_REQUEST,
                 "not_relayed",

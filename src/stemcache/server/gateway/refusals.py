@@ -42,6 +42,8 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     """For the client: no prompt text, no credential, no replica's address."""
     code: str
     retry_after_s: int | None = None
+    allow: str | None = None
+    """Methods that the path takes."""
 
 
 NO_REPLICA = Refusal(
@@ -66,13 +68,33 @@ STOPPING = Refusal(
 )
 
 
-def nobody_answered(kind: str, attempts: int) -> Refusal:
-    """After the last attempt, which ended so."""
+GONE_ON = Refusal(
+    status=HTTPStatus.SERVICE_UNAVAILABLE,
+    message="the replica that made this response cannot be asked now; try again later",
+    code="replica_away",
+    retry_after_s=1,
+)
+NOT_THEIRS = Refusal(
+    status=HTTPStatus.NOT_FOUND,
+    message="no response of this key's is known here by this id: another key's, made before the "
+    "gateway started or by another gateway, or too long ago; send the whole conversation instead",
+    code="response_not_found",
+)
+
+
+def nobody_answered(kind: str, attempts: int, *, acted: bool = False) -> Refusal:
+    """After the last attempt, which ended so. `acted`: a replica may have done what was asked."""
     late = kind == "timeout"
     tried = f"{attempts} attempt{'s' if attempts > 1 else ''}"
+    message = f"no replica answered ({tried}; the last: {kind}); try again later"
+    if acted:
+        message = (
+            f"the replica did not answer ({kind}), and may have done what was asked; it was not "
+            "asked twice: look, before you try again"
+        )
     return Refusal(
         status=HTTPStatus.GATEWAY_TIMEOUT if late else HTTPStatus.BAD_GATEWAY,
-        message=f"no replica answered ({tried}; the last: {kind}); try again later",
+        message=message,
         code="replica_" + kind.replace("-", "_"),
         retry_after_s=1,
     )
@@ -96,11 +118,12 @@ def refusal_bytes(
         HTTPStatus(refusal.status).phrase.encode("ascii"),
         len(body),
     )
-    retry = refusal.retry_after_s
+    retry, allow = refusal.retry_after_s, refusal.allow
     return b"".join(
         (
             head,
             extra,
+            b"" if allow is None else b"allow: %b\r\n" % allow.encode("ascii"),
             b"" if retry is None else b"retry-after: %d\r\n" % retry,
             b"connection: close\r\n\r\n" if close else b"\r\n",
             b"" if bodiless else body,

@@ -2,7 +2,7 @@
 
 ```
 start ─► intake ─► choose ─► send ─────► head ─► first part of the body ─► … ─► complete
-            │ refused   ▲ none: 503       │            │ written to the client from here on
+            │ refused   ▲ none: refused   │            │ written to the client from here on
             ▼           │                 │            ▼
           answer        └── failed before it, or a status that is tried elsewhere
 ```
@@ -20,10 +20,12 @@ from stemcache.server.gateway.answer import ERRORS, Answer
 from stemcache.server.gateway.client_side import ClientSide
 from stemcache.server.gateway.gateway import Gateway
 from stemcache.server.gateway.heads import request_head, request_id
+from stemcache.server.gateway.hops import HEADER, hops_on
 from stemcache.server.gateway.intake import Intake
 from stemcache.server.gateway.pool import CannotConnect, Line
-from stemcache.server.gateway.refusals import NO_REPLICA, Refusal, nobody_answered, refusal_bytes
+from stemcache.server.gateway.refusals import Refusal, nobody_answered, refusal_bytes
 from stemcache.server.gateway.request import Request
+from stemcache.server.gateway.seating import Seating
 from stemcache.server.gateway.upstream import Upstream
 
 __all__ = ["Relay"]
@@ -46,12 +48,10 @@ class Relay:
 
     __slots__ = (
         "_answer",
-        "_attempts",
         "_body",
         "_client",
         "_connecting",
         "_decision",
-        "_exclude",
         "_first_told",
         "_flight",
         "_fresh",
@@ -61,6 +61,7 @@ class Relay:
         "_line",
         "_phase",
         "_request",
+        "_seating",
         "_upstream",
     )
 
@@ -78,8 +79,7 @@ class Relay:
         self._line: Line | None = None
         self._decision: Decision | None = None
         self._flight: Flight | None = None
-        self._exclude: frozenset[int] = frozenset()
-        self._attempts = 0
+        self._seating = Seating(gateway, intake)
         self._fresh = False
         self._id = request_id(request.fields.get(b"x-request-id"), gateway.rng.getrandbits(128))
         self._answer: Answer | None = None
@@ -91,12 +91,11 @@ class Relay:
         gateway.in_flight += 1
         gateway.counters.requests += 1
         now_s = gateway.clock.now()
-        decision = gateway.router.choose(self._intake.prompt, now_s=now_s)
-        if decision is None:
-            gateway.counters.no_seat += 1
-            self._refuse(NO_REPLICA)
-            return
-        self._attempt(decision, now_s)
+        first = self._seating.first(now_s)
+        if isinstance(first, Refusal):
+            self._refuse(first)
+        else:
+            self._attempt(first, now_s)
 
     def client_left(self) -> None:
         """Stop at once, at the replica too."""
@@ -148,7 +147,7 @@ class Relay:
             assert upstream is not None, "somebody answers"
             now_s = gateway.clock.now()
             self._fail_flight(f"status-{status}", now_s, blame=status in _BLAMED)
-            other = self._next_seat(now_s)
+            other = self._seating.next(now_s, sent=True)
             if other is not None:
                 self._upstream = None
                 upstream.abandon()
@@ -171,6 +170,8 @@ class Relay:
         begins = self._phase == _WAITING
         decision = self._shown() if begins else None
         out = answer.part(data, complete=complete, decision=decision, request_id=self._id)
+        if answer.response is not None:
+            self._seating.answered(answer.response)
         if begins:
             if not out:
                 return
@@ -219,19 +220,20 @@ class Relay:
             assert self._line is not None, "it was sent somewhere"
             self._connect(self._line)
             return
-        self._elsewhere(kind, detail)
+        self._elsewhere(kind, detail, sent=self._phase == _WAITING)
 
     # --- attempts --------------------------------------------------------------------------
 
     def _attempt(self, decision: Decision, now_s: float) -> None:
         gateway = self._gateway
-        self._attempts += 1
+        self._seating.attempts += 1
         self._fresh = False
         self._answer = None
         self._decision = decision
         self._flight = gateway.router.sent(decision, self._intake.prompt, now_s=now_s)
         line = self._line = gateway.pool.line(decision.replica)
-        upstream = line.take()
+        # One that was kept may be closed by now, and then nobody knows what became of the request.
+        upstream = line.take() if self._intake.repeatable else None
         if upstream is not None:
             self._send(upstream, line, now_s)
         else:
@@ -248,11 +250,11 @@ class Relay:
             upstream = await line.connect(self._gateway.settings.retries.connect_s)
         except CannotConnect as error:
             self._connecting = None
-            self._elsewhere(error.kind, str(error))
+            self._elsewhere(error.kind, str(error), sent=False)
         else:
             self._connecting = None
             if upstream.closed:
-                self._elsewhere("no-answer", "closed the connection at once")
+                self._elsewhere("no-answer", "closed the connection at once", sent=False)
             else:
                 self._send(upstream, line, self._gateway.clock.now())
 
@@ -274,22 +276,12 @@ class Relay:
             drop_credentials=gateway.has_keys,
             rank=decision.rank,
             is_prompt=self._intake.prompt.api is not None,
+            hops=hops_on(request.fields.get(HEADER), gateway.hop),
         )
         upstream.begin(self, head, body, bodiless=method == b"HEAD")
 
-    def _next_seat(self, now_s: float) -> Decision | None:
-        """Another that has not failed this request, if it may be tried again."""
-        gateway = self._gateway
-        if self._attempts >= gateway.settings.retries.attempts:
-            return None
-        assert self._decision is not None, "a seat has failed"
-        self._exclude |= {self._decision.seat}
-        decision = gateway.router.choose(self._intake.prompt, now_s=now_s, exclude=self._exclude)
-        if decision is not None:
-            gateway.counters.retries += 1
-        return decision
-
-    def _elsewhere(self, kind: str, detail: str) -> None:
+    def _elsewhere(self, kind: str, detail: str, *, sent: bool) -> None:
+        """`sent`: whether the replica may have got the request."""
         gateway = self._gateway
         now_s = gateway.clock.now()
         decision = self._decision
@@ -301,12 +293,13 @@ class Relay:
         self._fail_flight(kind, now_s, blame=not ours)
         if kind in {"refused", "timeout"}:
             # The process is not there: its other ranks are not either.
-            self._exclude |= gateway.seats_of(decision.replica.name)
-        other = self._next_seat(now_s)
+            self._seating.leave_out(decision.replica.name)
+        other = self._seating.next(now_s, sent=sent)
         if other is not None:
             self._attempt(other, now_s)
             return
-        self._refuse(nobody_answered(kind, self._attempts))
+        acted = sent and not self._intake.repeatable
+        self._refuse(nobody_answered(kind, self._seating.attempts, acted=acted))
 
     # --- the answer ------------------------------------------------------------------------
 
@@ -320,7 +313,9 @@ class Relay:
             if flight is None:
                 return
             if status < ERRORS:
-                router.done(flight, answer.usage(), now_s=now_s)
+                usage = answer.usage()
+                self._seating.answered(answer.response)
+                router.done(flight, usage, now_s=now_s)
             else:
                 blame = status in _BLAMED
                 router.failed(flight, f"status-{status}", now_s=now_s, blame=blame)
@@ -349,9 +344,11 @@ class Relay:
 
     def _shown(self) -> bytes | None:
         """The decision, for the client."""
-        decision = self._decision
-        if decision is None or not self._gateway.settings.decision_header:
+        decision, settings = self._decision, self._gateway.settings
+        if decision is None or not settings.decision_header:
             return None
+        if self._gateway.has_keys and not settings.full_decision_header:
+            return decision.own_header()
         return decision.header()
 
     def _warn(self, event: str, decision: Decision, kind: str, detail: str) -> None:

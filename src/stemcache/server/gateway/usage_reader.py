@@ -31,6 +31,7 @@ class _Answer(msgspec.Struct):
     usage: Any = None
     timings: Any = None
     meta_info: Any = None
+    id: Any = None
 
 
 _DECODER = msgspec.json.Decoder(_Answer)
@@ -39,9 +40,11 @@ _DECODER = msgspec.json.Decoder(_Answer)
 class JsonUsage:
     """One JSON answer's. Keeps the parts until the end, bounded; they are not copied before."""
 
-    __slots__ = ("_bytes", "_parts")
+    __slots__ = ("_bytes", "_parts", "answer_id")
 
     def __init__(self) -> None:
+        self.answer_id: str | None = None
+        """Known at the end."""
         self._parts: list[bytes] = []
         self._bytes = 0
 
@@ -62,6 +65,7 @@ class JsonUsage:
             answer = _DECODER.decode(body)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             return None
+        self.answer_id = answer.id if isinstance(answer.id, str) else None
         return usage_of(answer.usage, timings=answer.timings, meta_info=answer.meta_info)
 
 
