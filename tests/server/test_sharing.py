@@ -8,9 +8,10 @@ from tests.server.live_server import serve
 
 def test_a_hundred_requests_hold_one_copy_of_what_they_share() -> None:
     """Pages in use are the shared ones once, plus what each request has of its own."""
-    block, prefix, requests = 64, 2000, 100
+    block, prefix, requests = 512, 3 * 512 + 16, 100
     shared = prefix // block
-    # Behind the shared blocks each has 16 tokens of the prefix, 4 of its own, and its answer.
+    # Behind the shared blocks each has 16 tokens of the prefix, 4 of its own, and its answer: long
+    # enough that the last begins before the first has ended.
     room = (shared + 1) * block - prefix - 4
     flags = ("--block-size", str(block), "--chunk-tokens", "2048", "--log-level", "warning")
     with serve(*flags) as server:
