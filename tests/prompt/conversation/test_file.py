@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import stat
+import traceback
 import warnings
 from pathlib import Path
 from random import Random
@@ -399,16 +400,26 @@ def _append(path: Path, number: int, count: int) -> None:
         done += 1
 
 
+def _appended(path: Path, number: int, count: int) -> None:
+    """In a process that prints to nobody."""
+    try:
+        _append(path, number, count)
+    except BaseException:
+        path.with_suffix(f".{number}.failed").write_text(traceback.format_exc())
+        raise
+
+
 def test_processes_that_write_at_once_never_mix_their_lines(path: Path) -> None:
     """Each goes on from what it has read, or is refused."""
     save(Conversation(), path)
     context = multiprocessing.get_context("fork")
-    processes = [context.Process(target=_append, args=(path, i, 15)) for i in range(3)]
+    processes = [context.Process(target=_appended, args=(path, i, 15)) for i in range(3)]
     for process in processes:
         process.start()
     for process in processes:
         process.join()
-        assert process.exitcode == 0
+    assert [said.read_text() for said in path.parent.glob("*.failed")] == []
+    assert [process.exitcode for process in processes] == [0, 0, 0]
     texts = [part.text for message in load(path).messages for part in message.parts]  # type: ignore[union-attr]
     for number in range(3):
         mine = [text.split()[1] for text in texts if text.startswith(f"{number}: ")]
