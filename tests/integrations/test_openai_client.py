@@ -319,6 +319,7 @@ def test_a_fork_begins_with_nothing(client: OpenAI, models: FakeModels) -> None:
             os.write(write, b"%d" % watched.summary().calls)
         except BaseException:
             os.write(write, traceback.format_exc().encode()[-4096:])
+            raise
         finally:
             os._exit(0)
     os.close(write)
