@@ -6,8 +6,9 @@ COMPUTE  computed from a body: salted          LOOK    nothing of it is kept or 
 STORED   a response by its id                  OTHER   everything else
 ```
 Taken from the routes of vLLM 0.32, SGLang 0.5 and llama.cpp's server. vLLM reads `cache_salt` at
-all of PROMPT and COMPUTE; SGLang at chat, completions and responses; llama.cpp nowhere. Where an
-engine cannot take a salt at all (`/v2/embed`, `/generate`, files with sound) the path is OTHER.
+all of PROMPT and COMPUTE (at messages since vllm#49498); SGLang at chat, completions and responses;
+llama.cpp nowhere. Where no engine can take a salt (`/v2/embed`, sound), or not by this name
+(`/generate`), the path is OTHER.
 """
 
 from collections.abc import Collection

@@ -35,7 +35,6 @@ _NEVER = frozenset(
 )
 _FORWARDED = b"x-forwarded-"
 """How others of them begin."""
-_LOOKS_SO = (b"-f", b"-F")
 _CREDENTIALS = frozenset({b"authorization", b"x-api-key", b"api-key"})
 _Ends = tuple[frozenset[bytes], frozenset[bytes]]
 """Names of headers that end here: beside those of every hop, and with them."""
@@ -140,12 +139,12 @@ def _unclaimed(
 ) -> Sequence[tuple[bytes, bytes]]:
     """Without those that say whom the request is forwarded for, and what only looks like another.
 
-    The same object where none can be of them; some 0.1 µs a header.
+    The same object where none can be of them; some 1 µs.
     """
-    for name, _ in headers:
-        if name[1:3] in _LOOKS_SO or b"_" in name:
-            return [header for header in headers if not _is_claim(header[0].lower(), ends)]
-    return headers
+    names = b" ".join([name for name, _ in headers])
+    if b"_" not in names and _FORWARDED not in names.lower():
+        return headers
+    return [header for header in headers if not _is_claim(header[0].lower(), ends)]
 
 
 def _is_claim(name: bytes, ends: frozenset[bytes]) -> bool:
