@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from stemcache.gateway.endpoint_slices import Endpoint, Slice, endpoints_of, read_slice
+from stemcache.gateway.presence import State
 
 
 def sliced(*endpoints: Any, name: str = "s", ports: Any = None) -> Slice:
@@ -25,8 +26,8 @@ def endpoint(address: str, **conditions: bool) -> dict[str, Any]:
     return {"addresses": [address], "conditions": conditions}
 
 
-def test_ready_endpoints_are_taken() -> None:
-    """And those that do not say, which by the API's rule are ready."""
+def test_each_endpoint_has_a_state() -> None:
+    """Those that do not say are ready, by the API's rule."""
     one = sliced(
         endpoint("10.0.0.1", ready=True),
         endpoint("10.0.0.2", ready=False),
@@ -35,9 +36,10 @@ def test_ready_endpoints_are_taken() -> None:
     )
     assert endpoints_of([one], None) == (
         (
-            Endpoint("10.0.0.1", 8000, terminating=False),
-            Endpoint("10.0.0.3", 8000, terminating=False),
-            Endpoint("10.0.0.4", 8000, terminating=False),
+            Endpoint("10.0.0.1", 8000),
+            Endpoint("10.0.0.2", 8000, State.UNREADY),
+            Endpoint("10.0.0.3", 8000),
+            Endpoint("10.0.0.4", 8000),
         ),
         None,
     )
@@ -46,18 +48,41 @@ def test_ready_endpoints_are_taken() -> None:
 def test_terminating_endpoints_stay_and_are_told_so() -> None:
     """They are not ready any more, and finish what they have."""
     one = sliced(endpoint("10.0.0.1", ready=False, serving=True, terminating=True))
-    assert endpoints_of([one], None)[0] == (Endpoint("10.0.0.1", 8000, terminating=True),)
+    assert endpoints_of([one], None)[0] == (Endpoint("10.0.0.1", 8000, State.TERMINATING),)
+
+
+def test_an_endpoint_has_its_pods_uid() -> None:
+    """Another pod may get the same address."""
+    named = {**endpoint("10.0.0.1", ready=True), "targetRef": {"kind": "Pod", "uid": "4f6e"}}
+    assert endpoints_of([sliced(named)], None)[0] == (Endpoint("10.0.0.1", 8000, uid="4f6e"),)
+
+
+@pytest.mark.parametrize("target", [None, 3, [], {}, {"uid": None}, {"uid": 3}, {"uid": "x" * 201}])
+def test_a_uid_that_is_none_is_not_told(target: Any) -> None:
+    """The endpoint is taken all the same."""
+    named = {**endpoint("10.0.0.1"), "targetRef": target}
+    assert endpoints_of([sliced(named)], None)[0] == (Endpoint("10.0.0.1", 8000),)
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_an_address_in_two_slices_is_one_endpoint(order: int) -> None:
+@pytest.mark.parametrize(
+    ("one", "other", "state"),
+    [
+        ({"terminating": True}, {"ready": True}, State.READY),
+        ({"ready": False}, {"ready": True}, State.READY),
+        ({"ready": False}, {"terminating": True}, State.TERMINATING),
+    ],
+)
+def test_an_address_in_two_slices_is_one_endpoint(
+    one: dict[str, bool], other: dict[str, bool], state: State, order: int
+) -> None:
     """While it moves between them; that it serves is believed first."""
     slices = [
-        sliced(endpoint("10.0.0.1", terminating=True), name="a"),
-        sliced(endpoint("10.0.0.1", ready=True), name="b"),
+        sliced(endpoint("10.0.0.1", **one), name="a"),
+        sliced(endpoint("10.0.0.1", **other), name="b"),
     ]
     found, _ = endpoints_of(slices[::order], None)
-    assert found == (Endpoint("10.0.0.1", 8000, terminating=False),)
+    assert found == (Endpoint("10.0.0.1", 8000, state),)
 
 
 @pytest.mark.parametrize(("port", "number"), [("http", 8000), ("8000", 8000), ("metrics", 9000)])
@@ -65,7 +90,7 @@ def test_a_port_is_chosen_by_name_or_number(port: str, number: int) -> None:
     """Where the service has several."""
     ports = [{"name": "http", "port": 8000}, {"name": "metrics", "port": 9000}]
     one = sliced(endpoint("10.0.0.1"), ports=ports)
-    assert endpoints_of([one], port)[0] == (Endpoint("10.0.0.1", number, terminating=False),)
+    assert endpoints_of([one], port)[0] == (Endpoint("10.0.0.1", number),)
 
 
 def test_a_port_that_is_not_said_is_told() -> None:
@@ -85,7 +110,7 @@ def test_a_slice_without_endpoints_has_no_trouble_with_its_ports() -> None:
 def test_ipv6_addresses_are_taken_and_names_are_not() -> None:
     """A slice of type FQDN has nothing to be connected to."""
     one = sliced(endpoint("FD00::1"), endpoint("pod.example"), endpoint("10.0.0.1; rm"))
-    assert endpoints_of([one], None)[0] == (Endpoint("fd00::1", 8000, terminating=False),)
+    assert endpoints_of([one], None)[0] == (Endpoint("fd00::1", 8000),)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 ```
 {"metadata": {"name": …}, "ports": [{"name": "http", "port": 8000}],
- "endpoints": [{"addresses": ["10.0.0.5"], "conditions": {"ready": true, "terminating": false}}]}
+ "endpoints": [{"addresses": ["10.0.0.5"], "conditions": {"ready": true, "terminating": false},
+                "targetRef": {"kind": "Pod", "name": "a", "uid": "4f6e…"}}]}
 ```
 A service has one slice or several; one address may stand in two while it moves between them.
 """
@@ -10,12 +11,17 @@ A service has one slice or several; one address may stand in two while it moves 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["Endpoint", "Slice", "endpoints_of", "read_slice"]
+from stemcache.gateway.presence import State
+
+__all__ = ["Endpoint", "Host", "Slice", "endpoints_of", "read_slice"]
 
 _MOST_ENDPOINTS = 10_000
 _MOST_PORT = 65535
+_MOST_UID = 200
+_BEST_FIRST = (State.READY, State.TERMINATING, State.UNREADY)
+"""Of one that stands in two slices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +30,27 @@ class Endpoint:
 
     host: str
     port: int
-    terminating: bool
-    """It answers what it has and should get nothing new."""
+    state: State = State.READY
+    uid: str = ""
+    """Of its pod; empty where there is none."""
+
+
+class Host(NamedTuple):
+    """One pod in a slice, whose ports are the slice's."""
+
+    address: str
+    state: State
+    uid: str
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """One slice: its endpoints that can be used, for each of its ports."""
+    """One slice: its endpoints, for each of its ports."""
 
     name: str
     ports: tuple[tuple[str, int], ...]
     """Names and numbers."""
-    hosts: tuple[tuple[str, bool], ...]
-    """Addresses, and whether each is terminating."""
+    hosts: tuple[Host, ...]
 
 
 def read_slice(value: Any) -> Slice | None:
@@ -47,18 +61,17 @@ def read_slice(value: Any) -> Slice | None:
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str) or not name:
         return None
-    hosts: dict[str, bool] = {}
+    hosts: dict[str, Host] = {}
     endpoints = value.get("endpoints")
     for endpoint in (endpoints if isinstance(endpoints, list) else [])[:_MOST_ENDPOINTS]:
-        state = _state(endpoint)
-        if state is None:
+        if not isinstance(endpoint, dict):
             continue
         addresses = endpoint.get("addresses")
         # By the API's own rule all addresses of an endpoint are one; the first stands for them.
         for address in (addresses if isinstance(addresses, list) else [])[:1]:
             if (host := _address(address)) is not None:
-                hosts[host] = state
-    return Slice(name, _ports(value.get("ports")), tuple(hosts.items()))
+                hosts[host] = Host(host, _state(endpoint), _uid(endpoint))
+    return Slice(name, _ports(value.get("ports")), tuple(hosts.values()))
 
 
 def endpoints_of(
@@ -79,23 +92,27 @@ def endpoints_of(
             trouble = f"the service's ports are {shown}; name one of them with port"
             continue
         number = numbers.pop()
-        for host, terminating in one.hosts:
-            known = found.get((host, number))
-            if known is None or known.terminating:
-                found[host, number] = Endpoint(host, number, terminating)
+        for host in one.hosts:
+            place = host.address, number
+            known = found.get(place)
+            if known is None or _BEST_FIRST.index(host.state) < _BEST_FIRST.index(known.state):
+                found[place] = Endpoint(host.address, number, host.state, host.uid)
     return tuple(found[key] for key in sorted(found)), trouble
 
 
-def _state(endpoint: Any) -> bool | None:
-    """Whether it terminates; None where it should not be used at all."""
-    if not isinstance(endpoint, dict):
-        return None
+def _state(endpoint: dict[str, Any]) -> State:
     conditions = endpoint.get("conditions")
     if not isinstance(conditions, dict):
-        return False  # unknown is ready, by the API's rule
+        return State.READY  # unknown is ready, by the API's rule
     if conditions.get("terminating") is True:
-        return True
-    return None if conditions.get("ready") is False else False
+        return State.TERMINATING
+    return State.UNREADY if conditions.get("ready") is False else State.READY
+
+
+def _uid(endpoint: dict[str, Any]) -> str:
+    target = endpoint.get("targetRef")
+    uid = target.get("uid") if isinstance(target, dict) else None
+    return uid if isinstance(uid, str) and len(uid) <= _MOST_UID else ""
 
 
 def _ports(values: Any) -> tuple[tuple[str, int], ...]:

@@ -21,6 +21,7 @@ from stemcache.gateway.deployment import (
     LocalReplicas,
     Template,
 )
+from stemcache.gateway.presence import Sighting, State
 from stemcache.gateway.replica import ReplicaSpec
 from stemcache.gateway.router import Router
 from stemcache.gateway.settings import Agree, ApiKey, GatewaySettings, HealthSettings
@@ -91,39 +92,127 @@ def of(*replicas: ReplicaSpec, **fields: Any) -> Configuration:
     return Configuration(settings=GatewaySettings(replicas=replicas, **fields))
 
 
+async def by_hand(bench: Bench, configuration: Configuration) -> list[Any]:
+    """Where to tell what a source sees, which is told by a test."""
+    tell: list[Any] = []
+
+    class Hand:
+        async def run(self, told: Any) -> None:
+            tell.append(told)
+            await asyncio.Event().wait()
+
+    def make(_source: Source) -> Hand:
+        return Hand()
+
+    bench.parts.discovery._make = make
+    bench.parts.apply(replace(configuration, sources=(DnsSource(host="h", port=1),)))
+    await until(lambda: bool(tell))
+    return tell
+
+
 def test_replicas_that_are_found_come_beside_those_that_are_written_down() -> None:
     """One address is one replica, whatever it is called; who terminates is drained."""
 
     async def work(bench: Bench) -> None:
-        parts = bench.parts
-        tell: list[Any] = []
-
-        class Hand:
-            async def run(self, told: Any) -> None:
-                tell.append(told)
-                await asyncio.Event().wait()
-
-        def by_hand(_source: Source) -> Hand:
-            return Hand()
-
-        parts.discovery._make = by_hand
-        parts.apply(replace(of(A), sources=(DnsSource(host="h", port=1),)))
-        await until(lambda: bool(tell))
+        tell = await by_hand(bench, of(A))
         found = ReplicaSpec(name="127.0.0.1:1", url=A.url)
-        tell[0]((found, B), frozenset({"b"}))
+        tell[0]((Sighting(found), Sighting(B, State.TERMINATING)))
         assert bench.names == ["a", "b"]
         states = {one["name"]: one["state"] for one in bench.page("/v1/fleet")["replicas"]}
         assert states["b"] == "draining"
-        tell[0]((found, replace(B, ranks=2)), frozenset({"b"}))  # another member by that name
+        other = Sighting(replace(B, ranks=2), State.TERMINATING)  # another member by that name
+        tell[0]((Sighting(found), other))
         states = {one["name"]: one["state"] for one in bench.page("/v1/fleet")["replicas"]}
         assert states["b"] == "draining"
-        tell[0]((B,), frozenset())
+        tell[0]((Sighting(B),))
         states = {one["name"]: one["state"] for one in bench.page("/v1/fleet")["replicas"]}
         assert states["b"] != "draining"
-        tell[0]((), frozenset())
+        tell[0]((Sighting(B, State.TERMINATING),))
+        tell[0](())
         assert bench.names == ["a"]
 
     running(of(A), work)
+
+
+def cached_tokens(parts: Assembly, content: str) -> dict[str, int]:
+    """Of a prompt, at each replica that can be chosen; then it is answered by one of them."""
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": content}]}).encode()
+    headers = [(b"content-type", b"application/json")]
+    path = b"/v1/chat/completions"
+    prompt = parts._reader.read(path, headers, body, tenant=None, salt=None)
+    now_s = parts._clock.now()
+    seats = parts.router.explain(prompt, now_s=now_s)["seats"]
+    decision = parts.router.choose(prompt, now_s=now_s)
+    assert decision is not None
+    flight = parts.router.sent(decision, prompt, now_s=now_s)
+    parts.router.done(flight, None, now_s=now_s)
+    return {seat["replica"]: seat["cached_tokens"] for seat in seats}
+
+
+@pytest.mark.parametrize("how", [State.UNREADY, None])
+def test_a_replica_that_is_away_for_a_moment_keeps_what_it_holds(how: State | None) -> None:
+    """A pod whose probe failed, an address that one answer lacked; not another pod there."""
+    content = "Once upon a time there was a replica. " * 50
+
+    async def work(bench: Bench) -> None:
+        parts = bench.parts
+        tell = await by_hand(bench, of())
+        one = Sighting(A, identity="1")
+        away = () if how is None else (Sighting(A, how, "1"),)
+        tell[0]((one,))
+        assert cached_tokens(parts, content) == {"a": 0}
+        tell[0](away)
+        assert bench.page("/v1/fleet")["replicas"][0]["state"] == "draining"
+        tell[0]((one,))
+        assert cached_tokens(parts, content)["a"] > 400
+        tell[0](away)
+        tell[0]((Sighting(A, identity="2"),))
+        assert cached_tokens(parts, content) == {"a": 0}
+        events = [event for event in bench.said.events if event not in ("replicas found", "down")]
+        assert events[:4] == ["joined", "draining", "serving", "draining"]
+        assert sorted(events[4:]) == ["restarted", "serving"]
+
+    running(of(), work)
+
+
+def test_what_an_admin_has_drained_is_not_put_back_by_its_coming_and_going() -> None:
+    """Only what its source had drained."""
+
+    async def work(bench: Bench) -> None:
+        tell = await by_hand(bench, of())
+
+        def state() -> str:
+            found: str = bench.page("/v1/fleet")["replicas"][0]["state"]
+            return found
+
+        tell[0]((Sighting(A),))
+        bench.page("/v1/fleet/drain?replica=a&on=true", method="POST")
+        for seen in ((Sighting(A, State.UNREADY),), (), (Sighting(A),)):
+            tell[0](seen)
+            assert state() == "draining"
+        bench.page("/v1/fleet/drain?replica=a&on=false", method="POST")
+        assert state() != "draining"
+        tell[0](())
+        assert state() == "draining"
+        tell[0]((Sighting(A),))
+        assert state() != "draining"
+
+    running(of(), work)
+
+
+def test_the_end_of_who_was_on_its_way_out_is_no_warning() -> None:
+    """Of others it is."""
+
+    async def work(bench: Bench) -> None:
+        tell = await by_hand(bench, of(B))
+        tell[0]((Sighting(A, State.TERMINATING), Sighting(B)))
+        await until(lambda: bench.said.events.count("down") == 2)
+        levels = {
+            one["replica"]: one["level"] for one in bench.said.lines if one["event"] == "down"
+        }
+        assert levels == {"a": "info", "b": "warning"}
+
+    running(of(B), work)
 
 
 def test_a_reload_changes_what_it_can_and_says_what_it_cannot() -> None:

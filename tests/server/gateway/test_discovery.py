@@ -10,13 +10,14 @@ import pytest
 
 from stemcache.errors import UsageError
 from stemcache.gateway.deployment import DnsSource, KubernetesSource, Template
+from stemcache.gateway.presence import Sighting, State
 from stemcache.gateway.replica import Engine, ReplicaSpec
 from stemcache.server.gateway.discovery import Discovery, DnsFinder, Source
 from tests.server.gateway.quiet import Said, Sleeps, until
 
 SOURCE = DnsSource(host="vllm", port=8000, template=Template(engine=Engine.VLLM))
 
-Tell = Callable[[tuple[ReplicaSpec, ...], frozenset[str]], None]
+Tell = Callable[[tuple[Sighting, ...]], None]
 
 
 class Answers:
@@ -39,10 +40,10 @@ def looked_up(answers: Answers, *, times: int) -> tuple[list[list[str]], Said, S
     told: list[list[str]] = []
     said, sleeps = Said(), Sleeps()
 
-    def tell(replicas: tuple[ReplicaSpec, ...], draining: frozenset[str]) -> None:
-        assert not draining
-        assert all(spec.engine is Engine.VLLM for spec in replicas)
-        told.append([spec.url for spec in replicas])
+    def tell(seen: tuple[Sighting, ...]) -> None:
+        assert all(one.state is State.READY and not one.identity for one in seen)
+        assert all(one.spec.engine is Engine.VLLM for one in seen)
+        told.append([one.spec.url for one in seen])
 
     async def main() -> None:
         finder = DnsFinder(SOURCE, rng=Random(1), logger=said.logger, sleep=sleeps, resolve=answers)
@@ -125,7 +126,7 @@ class Hand:
     """A finder that tells what a test says."""
 
     def __init__(self) -> None:
-        self.tell: Tell = lambda _replicas, _draining: None
+        self.tell: Tell = lambda _seen: None
         self.error: Exception | None = None
         self.ended = False
 
@@ -142,12 +143,15 @@ class Hand:
 class Bench:
     """Sources of which each is told by hand."""
 
-    def __init__(self) -> None:
+    def __init__(self, absent_s: float) -> None:
         self.hands: dict[Source, Hand] = {}
         self.changes = 0
+        self.replaced: list[set[str]] = []
         self.said = Said()
         self.discovery = Discovery(
             self._changed,
+            on_replaced=lambda names: self.replaced.append(set(names)),
+            absent_s=absent_s,
             tls=ssl.create_default_context(),
             rng=Random(1),
             logger=self.said.logger,
@@ -163,20 +167,20 @@ class Bench:
         return self.hands.setdefault(source, Hand())
 
 
-def running(work: Callable[[Bench], Coroutine[Any, Any, None]]) -> None:
+def running(work: Callable[[Bench], Coroutine[Any, Any, None]], absent_s: float = 60.0) -> None:
     """In a loop, closed in the end."""
 
     async def main() -> None:
-        bench = Bench()
+        bench = Bench(absent_s)
         await work(bench)
         await bench.discovery.close()
 
     asyncio.run(main())
 
 
-def spec(name: str) -> ReplicaSpec:
-    """A replica."""
-    return ReplicaSpec(name=name, url=f"http://{name}")
+def spec(name: str, state: State = State.READY, identity: str = "") -> Sighting:
+    """A replica that is seen."""
+    return Sighting(ReplicaSpec(name=name, url=f"http://{name}"), state, identity)
 
 
 ONE, TWO = DnsSource(host="a", port=1), KubernetesSource(service="b")
@@ -189,9 +193,9 @@ def test_sources_add_up_and_names_come_once() -> None:
         bench.discovery.configure((ONE, TWO))
         await until(lambda: len(bench.hands) == 2)
         await asyncio.sleep(0)
-        bench.hands[TWO].tell((spec("x"), spec("y")), frozenset({"y"}))
-        bench.hands[ONE].tell((spec("z"), spec("x")), frozenset())
-        assert [one.name for one in bench.discovery.replicas] == ["z", "x", "y"]
+        bench.hands[TWO].tell((spec("x"), spec("y", State.TERMINATING)))
+        bench.hands[ONE].tell((spec("z"), spec("x")))
+        assert [one.name for one in bench.discovery.replicas] == ["x", "z", "y"]
         assert bench.discovery.draining == {"y"}
         assert bench.changes == 2
 
@@ -204,8 +208,8 @@ def test_a_source_that_is_left_out_is_looked_in_no_more() -> None:
     async def work(bench: Bench) -> None:
         bench.discovery.configure((ONE, TWO))
         await asyncio.sleep(0)
-        bench.hands[ONE].tell((spec("x"),), frozenset())
-        bench.hands[TWO].tell((spec("y"),), frozenset())
+        bench.hands[ONE].tell((spec("x"),))
+        bench.hands[TWO].tell((spec("y"),))
         bench.discovery.configure((TWO,))
         assert [one.name for one in bench.discovery.replicas] == ["y"]
         await until(lambda: bench.hands[ONE].ended)
@@ -220,7 +224,7 @@ def test_a_source_that_cannot_be_changes_nothing() -> None:
     async def work(bench: Bench) -> None:
         bench.discovery.configure((ONE,))
         await asyncio.sleep(0)
-        bench.hands[ONE].tell((spec("x"),), frozenset())
+        bench.hands[ONE].tell((spec("x"),))
         bad = DnsSource(host="a", port=1, template=Template(path="/unusable"))
         with pytest.raises(UsageError, match="this cannot be"):
             bench.discovery.configure((TWO, bad))
@@ -236,7 +240,7 @@ def test_a_finder_that_breaks_keeps_what_it_found() -> None:
     async def work(bench: Bench) -> None:
         bench.discovery.configure((ONE,))
         await asyncio.sleep(0)
-        bench.hands[ONE].tell((spec("x"),), frozenset())
+        bench.hands[ONE].tell((spec("x"),))
         bench.hands[ONE].error = ValueError("odd")
         await until(lambda: "looking for replicas has ended" in bench.said.events)
         assert [one.name for one in bench.discovery.replicas] == ["x"]
@@ -250,12 +254,85 @@ def test_what_is_found_is_said() -> None:
     async def work(bench: Bench) -> None:
         bench.discovery.configure((ONE, TWO))
         await asyncio.sleep(0)
-        bench.hands[ONE].tell((spec("x"),), frozenset())
-        bench.hands[TWO].tell((), frozenset())
+        bench.hands[ONE].tell((spec("x"),))
+        bench.hands[TWO].tell(())
         assert [(line["source"], line["replicas"]) for line in bench.said.lines] == [
             ("dns a:1", ["x"]),
             ("kubernetes b", []),
         ]
+        assert all("draining" not in line for line in bench.said.lines)
+        bench.hands[ONE].tell(())
+        assert (bench.said.lines[-1]["replicas"], bench.said.lines[-1]["draining"]) == (
+            ["x"],
+            ["x"],
+        )
+
+    running(work)
+
+
+def test_who_is_away_for_a_moment_stays_and_gets_nothing_new() -> None:
+    """What it holds is remembered with it."""
+
+    async def work(bench: Bench) -> None:
+        bench.discovery.configure((ONE,))
+        await asyncio.sleep(0)
+        bench.hands[ONE].tell((spec("x", identity="1"), spec("y")))
+        bench.hands[ONE].tell((spec("x", State.UNREADY, "1"), spec("y")))
+        assert [one.name for one in bench.discovery.replicas] == ["x", "y"]
+        assert bench.discovery.draining == {"x"}
+        bench.hands[ONE].tell((spec("x", identity="1"), spec("y")))
+        assert bench.discovery.draining == frozenset()
+        assert (bench.changes, bench.replaced) == (3, [])
+
+    running(work)
+
+
+def test_who_is_away_for_longer_is_forgotten_though_nothing_happens() -> None:
+    """A watch tells of nothing more; the change is told of once."""
+
+    async def work(bench: Bench) -> None:
+        bench.discovery.configure((ONE,))
+        await asyncio.sleep(0)
+        bench.hands[ONE].tell((spec("x"), spec("y")))
+        bench.hands[ONE].tell((spec("y"),))
+        await until(lambda: bench.changes == 3)
+        assert [one.name for one in bench.discovery.replicas] == ["y"]
+        assert bench.discovery.draining == frozenset()
+        assert bench.discovery._lapses == {}
+
+    running(work, absent_s=0.01)
+
+
+def test_who_is_away_is_not_waited_for_where_nobody_looks_any_more() -> None:
+    """Its source was left out, or all ends."""
+
+    async def work(bench: Bench) -> None:
+        bench.discovery.configure((ONE, TWO))
+        await asyncio.sleep(0)
+        for hand in bench.hands.values():
+            hand.tell((spec("x"),))
+            hand.tell(())
+        timers = list(bench.discovery._lapses.values())
+        assert len(timers) == 2
+        bench.discovery.configure((TWO,))
+        assert [timer.cancelled() for timer in timers] == [True, False]
+        await bench.discovery.close()
+        assert timers[1].cancelled()
+
+    running(work)
+
+
+def test_another_at_the_same_address_is_told_of_once() -> None:
+    """What looks the same and is not new is no change."""
+
+    async def work(bench: Bench) -> None:
+        bench.discovery.configure((ONE,))
+        await asyncio.sleep(0)
+        bench.hands[ONE].tell((spec("x", identity="1"),))
+        bench.hands[ONE].tell((spec("x", identity="2"),))
+        bench.hands[ONE].tell((spec("x", identity="2"),))
+        assert bench.replaced == [{"x"}]
+        assert bench.changes == 2
 
     running(work)
 
@@ -264,14 +341,14 @@ def test_localhost_is_looked_up_for_real() -> None:
     """By the system's resolver, without the network."""
 
     async def work() -> tuple[str, ...]:
-        found: list[tuple[ReplicaSpec, ...]] = []
+        found: list[tuple[Sighting, ...]] = []
         sleeps = Sleeps()
         source = DnsSource(host="127.0.0.1", port=8000)
         finder = DnsFinder(source, rng=Random(1), logger=Said().logger, sleep=sleeps)
-        task = asyncio.create_task(finder.run(lambda replicas, _: found.append(replicas)))
+        task = asyncio.create_task(finder.run(found.append))
         await until(lambda: bool(sleeps.asked_s))
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        return tuple(one.name for one in found[0])
+        return tuple(one.spec.name for one in found[0])
 
     assert asyncio.run(work()) == ("127.0.0.1:8000",)

@@ -13,7 +13,7 @@ import pytest
 
 from stemcache.errors import UsageError
 from stemcache.gateway.deployment import KubernetesSource
-from stemcache.gateway.replica import ReplicaSpec
+from stemcache.gateway.presence import Sighting, State
 from stemcache.server.gateway.kubernetes import KubernetesFinder
 from tests.server.gateway.fakes import Call, FakeReplica, json_answer
 from tests.server.gateway.quiet import Said, Sleeps, until
@@ -84,6 +84,8 @@ class Bench:
         self.said = Said()
         self.sleeps = Sleeps()
         self.told: list[tuple[list[str], set[str]]] = []
+        self.seen: tuple[Sighting, ...] = ()
+        """All that was told last."""
         source = KubernetesSource(
             **{
                 "service": "vllm",
@@ -103,8 +105,11 @@ class Bench:
             environ={},
         )
 
-    def tell(self, replicas: tuple[ReplicaSpec, ...], draining: frozenset[str]) -> None:
-        self.told.append(([spec.name for spec in replicas], set(draining)))
+    def tell(self, seen: tuple[Sighting, ...]) -> None:
+        names = [one.spec.name for one in seen]
+        draining = {one.spec.name for one in seen if one.state is State.TERMINATING}
+        self.told.append((names, draining))
+        self.seen = seen
 
     async def tells(self, count: int) -> None:
         """Wait until it has told so often."""
@@ -181,6 +186,29 @@ def test_changes_are_told_as_they_happen() -> None:
     following(api, work)
 
 
+def test_a_pod_that_is_not_ready_is_told_of_with_its_uid() -> None:
+    """It may be back in a moment, and is the same then, or another."""
+    one = piece("a", "10.0.0.1", ready=False)
+    one["endpoints"][0]["targetRef"] = {"kind": "Pod", "uid": "4f6e"}
+    api = Api(listed(one))
+
+    async def work(bench: Bench) -> None:
+        await bench.tells(1)
+        (seen,) = bench.seen
+        assert (seen.spec.name, seen.state, seen.identity) == (
+            "10.0.0.1:8000",
+            State.UNREADY,
+            "4f6e",
+        )
+        await until(lambda: len(api.watches) == 1)
+        one["endpoints"][0]["conditions"] = {"ready": True}
+        api.watches[0].transport.write(chunk({"type": "MODIFIED", "object": one}))
+        await bench.tells(2)
+        assert bench.seen[0].state is State.READY
+
+    following(api, work)
+
+
 def test_an_event_may_come_in_pieces_and_two_at_once() -> None:
     """Lines are put together."""
     api = Api(listed())
@@ -238,22 +266,69 @@ def test_what_is_gone_is_listed_anew(how: str) -> None:
     following(api, work)
 
 
-def test_a_watch_that_breaks_keeps_what_is_known() -> None:
-    """It is begun again after a while, longer each time."""
-    api = Api(listed(piece("a", "10.0.0.1")), 500, 500, 500)
+def rests(bench: Bench) -> list[float]:
+    """What it rested for each time, but for chance: halves of a second."""
+    nominal = [0.5 * 2**n for n in range(6)] + [30.0]
+    found = []
+    for asked_s in bench.sleeps.asked_s:
+        near = [one for one in nominal if 0.8 * one <= asked_s <= 1.2 * one]
+        assert len(near) == 1, asked_s
+        found += near
+    return found
+
+
+def test_a_list_that_fails_keeps_what_is_known() -> None:
+    """It is asked for again soon, and later each time."""
+    api = Api(listed(piece("a", "10.0.0.1")), *[500] * 8, listed(piece("a", "10.0.0.1")), 500)
 
     async def work(bench: Bench) -> None:
         await until(lambda: len(api.watches) == 1)
         api.watches[0].transport.abort()
-        for _ in range(3):
+        for _ in range(9):
             await bench.sleeps.end()
-        await until(lambda: len(bench.sleeps.asked_s) == 4)
+        await until(lambda: len(api.watches) == 2)
         assert bench.told == [(["10.0.0.1:8000"], set())]
-        rests = [
-            round(rest_s / unit, 1)
-            for rest_s, unit in zip(bench.sleeps.asked_s, (8, 16, 30, 30), strict=True)
-        ]
-        assert all(0.8 <= rest <= 1.2 for rest in rests)
+        assert rests(bench) == [0.5, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
+        api.watches[1].transport.write(b"0\r\n\r\n")
+        await bench.sleeps.end()
+        await until(lambda: len(bench.sleeps.asked_s) == 11)
+        assert rests(bench)[-2:] == [0.5, 0.5], "it had been well in between"
+
+    following(api, work)
+
+
+@pytest.mark.parametrize("how", ["nonsense", "lost", "too long", "error"])
+def test_a_watch_that_breaks_begins_anew_soon(how: str) -> None:
+    """What happened meanwhile is in the list; what breaks each time is begun less often."""
+    api = Api(listed(piece("a", "10.0.0.1")), listed(piece("a", "10.0.0.2")))
+    error = {"type": "ERROR", "object": {"kind": "Status", "code": 500}}
+
+    async def work(bench: Bench) -> None:
+        for count in range(1, 9):
+            await until(lambda: len(api.watches) == count)  # noqa: B023
+            watch = api.watches[-1].transport
+            if count == 2:
+                assert bench.told[-1] == (["10.0.0.2:8000"], set())
+            if count == 8:
+                break
+            match how:
+                case "nonsense":
+                    watch.write(b"4\r\n{{{\n\r\n")
+                case "too long":
+                    watch.write(b"500000\r\n" + b"x" * 0x500000 + b"\r\n")
+                case "error":
+                    watch.write(chunk(error))
+                case _:
+                    watch.abort()
+            await until(lambda: len(bench.sleeps.asked_s) == count)  # noqa: B023
+            await bench.sleeps.end()
+        assert rests(bench) == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0]
+        api.watches[-1].transport.write(b"0\r\n\r\n")
+        await bench.sleeps.end()
+        await until(lambda: len(api.watches) == 9)
+        api.watches[-1].transport.abort()
+        await bench.sleeps.end()
+        assert rests(bench)[-2:] == [0.5, 0.5], "one has ended as it should in between"
 
     following(api, work)
 
@@ -312,21 +387,6 @@ def test_other_answers_are_told(page: int | bytes, said: str) -> None:
         assert bench.told == []
 
     following(Api(page), work)
-
-
-def test_an_event_of_nonsense_begins_anew() -> None:
-    """What is known stays."""
-    api = Api(listed(piece("a", "10.0.0.1")))
-
-    async def work(bench: Bench) -> None:
-        await until(lambda: len(api.watches) == 1)
-        api.watches[0].transport.write(b"4\r\n{{{\n\r\n")
-        await until(lambda: bool(bench.said.lines))
-        await bench.sleeps.end()
-        await until(lambda: len(api.watches) == 2)
-        assert bench.told == [(["10.0.0.1:8000"], set())]
-
-    following(api, work)
 
 
 def test_events_of_other_things_are_passed_over() -> None:

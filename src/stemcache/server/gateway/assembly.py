@@ -108,7 +108,9 @@ class Assembly:
         self.local = LocalFleet(
             configuration.local, clock=clock, logger=logger, on_restart=self._on_local_restart
         )
-        self.discovery = Discovery(self.refresh, tls=tls, rng=rng, logger=logger)
+        self.discovery = Discovery(
+            self.refresh, on_replaced=self._on_replaced, tls=tls, rng=rng, logger=logger
+        )
         self.pages = Pages(
             self.router,
             self._reader,
@@ -211,12 +213,14 @@ class Assembly:
         self.gateway.configure(settings)
         self.pages.configure(self.configuration.admin, settings, self._reader)
         draining = self.discovery.draining
-        # All of them: one whose address or ranks have changed is another member by now.
-        for name in draining:
+        # All of them: one whose address or ranks have changed is another member by now. But what an
+        # admin has drained is not put back by its coming and going.
+        by_hand = {one.spec.name for one in self.router.members if one.draining} - self._drained
+        for name in draining - by_hand:
             self.router.drain(name, on=True)
         for name in self._drained - draining:
             self.router.drain(name, on=False)
-        self._drained = draining
+        self._drained = draining - by_hand
 
     def _fit(self, settings: GatewaySettings) -> GatewaySettings:
         """With no more connections than files allow."""
@@ -253,7 +257,9 @@ class Assembly:
         )
 
     def _on_notice(self, notice: Notice) -> None:
-        say = self._logger.warning if notice.kind in _WARNINGS else self._logger.info
+        ends = notice.kind is NoticeKind.DOWN and notice.seat in self._drained
+        warns = notice.kind in _WARNINGS and not ends
+        say = self._logger.warning if warns else self._logger.info
         detail = {"detail": notice.detail} if notice.detail else {}
         say(notice.kind.value, replica=notice.seat, **detail)
         self.metrics.noticed(notice)
@@ -263,6 +269,11 @@ class Assembly:
             self.health.poke(notice.seat)
         elif notice.kind is NoticeKind.RESTARTED:
             self.followers.resync(notice.seat)
+
+    def _on_replaced(self, names: frozenset[str]) -> None:
+        for name in sorted(names):
+            self.router.restarted(name, "another has its address", now_s=self._clock.now())
+            self.health.poke(name)
 
     def _on_local_restart(self, name: str) -> None:
         self.router.restarted(name, "it was started again", now_s=self._clock.now())

@@ -2,28 +2,31 @@
 
 ```
 DnsSource ─────────► DnsFinder ───────┐
-KubernetesSource ──► KubernetesFinder ┴──► Found ──► Discovery ──on_change──► the fleet
+KubernetesSource ──► KubernetesFinder ┴─ sightings ─► Presence ─► Discovery ─on_change─► the fleet
 ```
-What cannot be asked for a while is taken to be as it was: no answer is no news.
+What cannot be asked for a while is taken to be as it was: no answer is no news. Who is not seen for
+a moment gets nothing new, and is remembered (see `stemcache.gateway.presence`).
 """
 
 import asyncio
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from random import Random
 from typing import Protocol
 
 from structlog.typing import FilteringBoundLogger
 
 from stemcache.gateway.deployment import DnsSource, KubernetesSource
+from stemcache.gateway.presence import ABSENT_S, Found, Presence, Sighting
 from stemcache.gateway.replica import ReplicaSpec
 from stemcache.server.gateway.kubernetes import KubernetesFinder
 
-__all__ = ["Discovery", "DnsFinder", "Found", "Source"]
+__all__ = ["Discovery", "DnsFinder", "Source"]
 
 Source = DnsSource | KubernetesSource
+Tell = Callable[[tuple[Sighting, ...]], None]
 Sleep = Callable[[float], Awaitable[None]]
 Resolve = Callable[[str, int], Awaitable[tuple[str, ...]]]
 """Addresses of a host. Raises OSError."""
@@ -32,20 +35,11 @@ _JITTER = 0.1
 _MOST_REPLICAS = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What one source sees."""
-
-    replicas: tuple[ReplicaSpec, ...]
-    draining: frozenset[str] = frozenset()
-    """Names of those that will end soon."""
-
-
 class Finder(Protocol):
     """**Protocol**: looks for replicas until cancelled."""
 
-    async def run(self, tell: Callable[[tuple[ReplicaSpec, ...], frozenset[str]], None]) -> None:
-        """Tell of each change: who is there, and who of them will end soon."""
+    async def run(self, tell: Tell) -> None:
+        """Tell of each change: all that is seen now."""
         ...
 
 
@@ -67,7 +61,7 @@ class DnsFinder:
         self._sleep = sleep
         self._resolve = resolve or _addresses
 
-    async def run(self, tell: Callable[[tuple[ReplicaSpec, ...], frozenset[str]], None]) -> None:
+    async def run(self, tell: Tell) -> None:
         """Ask, tell if it differs, rest."""
         source = self._source
         known: tuple[str, ...] = ()
@@ -89,37 +83,46 @@ class DnsFinder:
                 if hosts and hosts != known:
                     known = hosts
                     specs = (source.template.spec(host, source.port) for host in hosts)
-                    tell(tuple(specs), frozenset())
+                    tell(tuple(map(Sighting, specs)))
             spread = source.interval_s * _JITTER
             await self._sleep(source.interval_s + self._rng.uniform(-spread, spread))
 
 
 class Discovery:
-    """All sources together. `on_change` is called when anything is not as it was."""
+    """All sources together. `on_change` is called when anything is not as it was.
+
+    `on_replaced`, before it, with the names of those behind which there is another now.
+    """
 
     def __init__(
         self,
         on_change: Callable[[], None],
         *,
+        on_replaced: Callable[[frozenset[str]], None] = lambda _names: None,
         tls: ssl.SSLContext,
         rng: Random,
         logger: FilteringBoundLogger,
         make: Callable[[Source], Finder] | None = None,
+        absent_s: float = ABSENT_S,
     ) -> None:
         self._on_change = on_change
+        self._on_replaced = on_replaced
+        self._absent_s = absent_s
         self._tls = tls
         self._rng = rng
         self._logger = logger
         self._make = make or self._finder
         self._tasks: dict[Source, asyncio.Task[None]] = {}
         self._found: dict[Source, Found] = {}
+        self._lapses: dict[Source, asyncio.TimerHandle] = {}
+        """When it is looked who has been absent for too long."""
 
     @property
     def replicas(self) -> tuple[ReplicaSpec, ...]:
         """Who is there now; of two with one name the first."""
         found: dict[str, ReplicaSpec] = {}
         for source in self._tasks:
-            for spec in self._found.get(source, Found(())).replicas[:_MOST_REPLICAS]:
+            for spec in self._found.get(source, Found()).replicas[:_MOST_REPLICAS]:
                 found.setdefault(spec.name, spec)
         return tuple(found.values())
 
@@ -138,6 +141,7 @@ class Discovery:
             if source not in sources:
                 self._tasks.pop(source).cancel()
                 self._found.pop(source, None)
+                self._cancel_lapse(source)
         for source, finder in finders.items():
             self._tasks[source] = asyncio.get_running_loop().create_task(self._run(source, finder))
 
@@ -147,20 +151,46 @@ class Discovery:
         self._tasks.clear()
         for task in tasks:
             task.cancel()
+        for source in list(self._lapses):
+            self._cancel_lapse(source)
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _run(self, source: Source, finder: Finder) -> None:
-        def tell(replicas: tuple[ReplicaSpec, ...], draining: frozenset[str]) -> None:
-            self._found[source] = Found(replicas, draining)
-            self._logger.info(
-                "replicas found", source=_shown(source), replicas=[spec.name for spec in replicas]
-            )
-            self._on_change()
+        clock = asyncio.get_running_loop().time
+        presence = Presence(self._absent_s)
+
+        def tell(seen: tuple[Sighting, ...]) -> None:
+            self._take(source, presence, presence.look(seen, now_s=clock()))
 
         try:
             await finder.run(tell)
         except Exception:
             self._logger.exception("looking for replicas has ended", source=_shown(source))
+
+    def _take(self, source: Source, presence: Presence, found: Found) -> None:
+        before = self._found.get(source)
+        self._found[source] = found
+        self._cancel_lapse(source)
+        if presence.lapses_s is not None:
+            loop = asyncio.get_running_loop()
+
+            def lapse() -> None:
+                self._take(source, presence, presence.lapse(now_s=loop.time()))
+
+            self._lapses[source] = loop.call_at(presence.lapses_s, lapse)
+        if before is not None and found == replace(before, replaced=frozenset()):
+            return
+        away = {"draining": sorted(found.draining)} if found.draining else {}
+        names = [spec.name for spec in found.replicas]
+        self._logger.info("replicas found", source=_shown(source), replicas=names, **away)
+        if found.replaced:
+            self._on_replaced(found.replaced)
+        self._on_change()
+
+    def _cancel_lapse(self, source: Source) -> None:
+        lapse = self._lapses.pop(source, None)
+        if lapse is not None:
+            lapse.cancel()
 
     def _finder(self, source: Source) -> Finder:
         if isinstance(source, DnsSource):

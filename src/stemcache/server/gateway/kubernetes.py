@@ -3,7 +3,7 @@
 ```
 list ──► watch from there ──event──► tell           resourceVersion too old (410): list again
   ▲          │ ended by the server                  watching not allowed: list every interval_s
-  └──────────┘ broken off: wait, longer each time
+  └──────────┘ broken off, or not understood: list again soon, and later each time that it repeats
 ```
 Needs `list` and `watch` on `endpointslices` of `discovery.k8s.io`. The token is read from its file
 for each request, as it is renewed there.
@@ -26,7 +26,7 @@ from structlog.typing import FilteringBoundLogger
 from stemcache.errors import UsageError
 from stemcache.gateway.deployment import KubernetesSource
 from stemcache.gateway.endpoint_slices import Slice, endpoints_of, read_slice
-from stemcache.gateway.replica import ReplicaSpec
+from stemcache.gateway.presence import Sighting
 from stemcache.server.gateway.ask import AskError, Stream, ask, open_stream
 from stemcache.wire.origin import Origin, parse_origin
 
@@ -38,6 +38,7 @@ _WATCH_S = 240
 """After which the server ends a watch and it is begun again."""
 _SILENCE_S = _WATCH_S + 30.0
 _SHORT_REST_S = 0.5
+"""Before the next list, after a first failure too; then twice as long after each in a row."""
 _LONGEST_REST_S = 30.0
 _LONGEST_EVENT = 4 * 2**20
 _MOST_SLICES = 10_000
@@ -77,33 +78,36 @@ class KubernetesFinder:
         self._path = _path(_namespace(source, account), source.service)
         self._slices: dict[str, Slice] = {}
         self._version = ""
-        self._told: tuple[tuple[ReplicaSpec, ...], frozenset[str]] | None = None
+        self._told: tuple[Sighting, ...] | None = None
         self._trouble: str | None = None
 
-    async def run(self, tell: Callable[[tuple[ReplicaSpec, ...], frozenset[str]], None]) -> None:
+    async def run(self, tell: Callable[[tuple[Sighting, ...]], None]) -> None:
         """List and watch, for ever."""
-        failures = 0
+        unlisted = broken = 0  # lists, and watches, that failed in a row
         while True:
+            listed = ended = False
             try:
                 await self._list()
-                failures, self._trouble = 0, None
+                listed, self._trouble = True, None
                 self._tell(tell)
                 await self._watch(tell)
+                ended = True
             except _RefusedError as error:
                 # Gone: what was seen is too old to go on from, and is listed again.
-                if error.status != HTTPStatus.GONE:
-                    failures += 1
+                ended = error.status == HTTPStatus.GONE
+                if not ended:
                     self._say(f"{error}; {_advice(error.status)}")
             except AskError as error:
-                failures += 1
                 self._say(f"the API server cannot be asked: {error}")
-            await self._rest(failures)
+            if listed:
+                unlisted, broken = 0, 0 if ended else broken + 1
+            else:
+                unlisted += 1
+            await self._rest(broken if listed else unlisted)
 
     async def _rest(self, failures: int) -> None:
-        """Shortly after a watch that ended, and longer with each failure."""
-        rest_s = _SHORT_REST_S
-        if failures:
-            rest_s = min(_LONGEST_REST_S, self._source.interval_s * 2 ** min(failures - 1, 6))
+        """Shortly, and longer with each failure in a row."""
+        rest_s = min(_LONGEST_REST_S, _SHORT_REST_S * 2 ** min(max(0, failures - 1), 16))
         await self._sleep(rest_s * self._rng.uniform(1 - _JITTER, 1 + _JITTER))
 
     async def _list(self) -> None:
@@ -134,7 +138,7 @@ class KubernetesFinder:
                 self._slices, self._version = found, _text(metadata.get("resourceVersion"))
                 return
 
-    async def _watch(self, tell: Callable[[tuple[ReplicaSpec, ...], frozenset[str]], None]) -> None:
+    async def _watch(self, tell: Callable[[tuple[Sighting, ...]], None]) -> None:
         """Changes as they happen, until the server ends it. Polls where watching is refused."""
         path = f"{self._path}&watch=1&allowWatchBookmarks=true&timeoutSeconds={_WATCH_S}"
         path += f"&resourceVersion={quote(self._version, safe='')}"
@@ -159,7 +163,8 @@ class KubernetesFinder:
         match event.get("type"):
             case "ADDED" | "MODIFIED":
                 one = read_slice(value)
-                if one is not None and len(self._slices) < _MOST_SLICES:
+                known = one is not None and one.name in self._slices
+                if one is not None and (known or len(self._slices) < _MOST_SLICES):
                     self._slices[one.name] = one
             case "DELETED":
                 one = read_slice(value)
@@ -171,18 +176,15 @@ class KubernetesFinder:
             case _:
                 pass  # a bookmark
 
-    def _tell(self, tell: Callable[[tuple[ReplicaSpec, ...], frozenset[str]], None]) -> None:
+    def _tell(self, tell: Callable[[tuple[Sighting, ...]], None]) -> None:
         endpoints, trouble = endpoints_of(self._slices.values(), self._source.port)
         if trouble is not None:
             self._say(trouble)
-        pairs = [(self._source.template.spec(one.host, one.port), one) for one in endpoints]
-        found = (
-            tuple(spec for spec, _ in pairs),
-            frozenset(spec.name for spec, one in pairs if one.terminating),
-        )
+        spec = self._source.template.spec
+        found = tuple(Sighting(spec(one.host, one.port), one.state, one.uid) for one in endpoints)
         if found != self._told:
             self._told = found
-            tell(*found)
+            tell(found)
 
     def _headers(self) -> list[tuple[str, str]]:
         headers = [("accept", "application/json")]
