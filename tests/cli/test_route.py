@@ -172,6 +172,20 @@ def test_keys_that_change_are_taken(tmp_path: Path) -> None:
         assert status("/v1/fleet", "other") == 200
 
 
+def test_files_with_a_byte_order_mark_are_read_as_without(tmp_path: Path) -> None:
+    """All of them: the configuration, lists of keys, and files that it names."""
+    mark = b"\xef\xbb\xbf"
+    config, keys, secret = (tmp_path / name for name in ("route.toml", "keys", "admin"))
+    config.write_bytes(mark + b'[admin]\nkey_file = "admin"\n')
+    keys.write_bytes(mark + b"one acme\r\ntwo zeta\r\n")
+    secret.write_bytes(mark + b"adm\r\n")
+    flags = ("--config", str(config), "--api-key-file", str(keys))
+    with fleet(served) as fakes, gateway(*flags_of(fakes), *flags) as live:
+        for path, key in (("/v1/models", "one"), ("/v1/models", "two"), ("/v1/fleet", "adm")):
+            headers = {"authorization": f"Bearer {key}"}
+            assert httpx.get(f"{live.url}{path}", headers=headers).status_code == 200
+
+
 def test_the_last_key_is_not_taken_away_by_a_reload(tmp_path: Path) -> None:
     """Without any, everybody would be let in; a key of one of several is revoked by its line."""
     config, secret = tmp_path / "route.toml", tmp_path / "acme"

@@ -3,7 +3,15 @@
 import pytest
 
 from stemcache.errors import UsageError
-from stemcache.gateway.places import check_endpoint, host_of, named_replica, replica_at
+from stemcache.gateway.places import (
+    check_endpoint,
+    check_host,
+    check_redis,
+    check_service,
+    host_of,
+    named_replica,
+    replica_at,
+)
 from stemcache.gateway.replica import ReplicaSpec
 
 
@@ -44,6 +52,11 @@ def test_a_name_may_come_before_it() -> None:
         ("http://h?key=hunter2", "--replica has a query or a fragment"),
         ("http://h#hunter2", "--replica has a query or a fragment"),
         ("http://h:0", "--replica has port 0"),
+        (
+            "http://${H}",
+            "--replica has the host '${h}', which no server has; write its name or its",
+        ),
+        ("$(hostname):80", "--replica has the host '$(hostname)', which no server has"),
         ("http://h:99999", "--replica is no URL"),
         ("http://h:x", "--replica is no URL"),
         ("http://[::1", "--replica is no URL"),
@@ -95,6 +108,7 @@ def test_endpoints_can_be_connected_to(endpoint: str) -> None:
         "tcp://h:99999",
         "tcp://h :1",
         "tcp://[::1",
+        "tcp://${H}:1",
         "tcp://h:1\n",
     ],
 )
@@ -102,3 +116,63 @@ def test_other_endpoints_are_refused(endpoint: str) -> None:
     """What an engine binds to is not what one connects to."""
     with pytest.raises(UsageError, match="--events is no endpoint of ZeroMQ"):
         check_endpoint(endpoint, "--events")
+
+
+def test_a_host_can_be_looked_up() -> None:
+    """Or it is told that it cannot."""
+    for host in ("vllm.default.svc", "10.0.0.1", "fd00::1"):
+        assert check_host(host, "dns") == host
+    for host in ("${H}", "http://h", "a b", ""):
+        with pytest.raises(
+            UsageError, match=r"^dns is no name of a host; give one that can be look"
+        ):
+            check_host(host, "dns")
+
+
+@pytest.mark.parametrize("port", [None, "http", "http-2", "80", "65535"])
+@pytest.mark.parametrize("namespace", [None, "prod", "0-a"])
+def test_a_service_has_names_as_kubernetes_has_them(
+    namespace: str | None, port: str | None
+) -> None:
+    """Whether they are there is seen later."""
+    check_service("x", service="vllm-a1", namespace=namespace, port=port)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        (
+            {"service": "a/b"},
+            "x has the service 'a/b', and in Kubernetes none is called that; give",
+        ),
+        ({"service": "Vllm"}, "x has the service 'Vllm'"),
+        ({"service": "vllm.prod"}, "x has the service 'vllm.prod'"),
+        ({"service": "-a"}, "x has the service '-a'"),
+        ({"service": "a" * 64}, "x has the service 'aaa"),
+        ({"namespace": "a/b"}, "x has the namespace 'a/b'"),
+        ({"namespace": ""}, "x has the namespace ''"),
+        ({"namespace": "\u00e9\n"}, r"x has the namespace '\xe9\n'"),
+        (
+            {"port": "0"},
+            "x has the port '0', and in Kubernetes none is called that; give lower-case",
+        ),
+        ({"port": "70000"}, "letters, digits and hyphens, or a number up to 65535"),
+        ({"port": "1" * 5000}, "x has the port '111"),
+        ({"port": "ht:tp"}, "x has the port 'ht:tp'"),
+    ],
+)
+def test_a_service_that_there_cannot_be_is_told(fields: dict[str, str], said: str) -> None:
+    """It would be asked for and asked for, and never found."""
+    given: dict[str, str | None] = {"namespace": None, "port": None, **fields}
+    with pytest.raises(UsageError) as raised:
+        check_service("x", service=given.pop("service", None) or "vllm", **given)
+    assert said in str(raised.value)
+
+
+def test_a_redis_whose_host_is_none_is_told() -> None:
+    """Without the password beside it."""
+    check_redis("redis://:hunter2@h:6379/0")
+    check_redis("redis://[::1]:6379/0")
+    with pytest.raises(UsageError, match="--redis has a host that no server has") as raised:
+        check_redis("redis://:hunter2@${REDIS}:6379/0")
+    assert "hunter2" not in str(raised.value)

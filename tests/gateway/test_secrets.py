@@ -24,8 +24,14 @@ def test_a_line_is_a_key_and_its_tenant() -> None:
         ("#\nhunter2 a b c\n", "line 2 of keys has 4 words; write KEY TENANT [may-salt]"),
         ("hunter2 a maysalt\n", "line 1 of keys has 3 words; write KEY TENANT [may-salt]"),
         ("hunter2 a\nhunter2 b\n", "line 2 of keys has the key of another; give each tenant its"),
-        ("hünter2 a\n", "line 1 of keys is longer than 4096 characters, or has some that no key"),
-        ("x" * 5000 + " a\n", "line 1 of keys is longer than 4096 characters"),
+        ("hünter2 a\n", "line 1 of keys has a character that cannot be sent, its 2nd; set it as"),
+        (
+            "\ufeffhunter2 a\n",
+            "line 1 of keys has a character that cannot be sent, its 1st; set it",
+        ),
+        ("hunter2\0hunter2 a\n", "line 1 of keys has a character that cannot be sent, its 8th;"),
+        ("hunter2hunt\u20ac a\n", "line 1 of keys has a character that cannot be sent, its 12th;"),
+        ("x" * 5000 + " a\n", "line 1 of keys is longer than 4096 characters; set it as it was"),
         ("# none\n", "keys holds no key; write lines of KEY TENANT"),
     ],
 )
@@ -43,5 +49,14 @@ def test_admins_keys_are_the_words_of_a_file() -> None:
     assert read_admin_keys("one\n\n two \n", "admins") == ("one", "two")
     with pytest.raises(UsageError, match="--admin-key-file admins holds no key; write one a line"):
         read_admin_keys("\n", "admins")
-    with pytest.raises(UsageError, match="admins is longer than 4096 characters, or has some that"):
-        read_admin_keys("schl\u00fcssel\u20ac", "admins")
+    with pytest.raises(UsageError, match="line 2 of admins has a character that cannot be sent"):
+        read_admin_keys("one\nschl\u00fcssel\u20ac", "admins")
+
+
+@pytest.mark.parametrize(
+    ("number", "said"), [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (13, "13th"), (22, "22nd")]
+)
+def test_a_character_is_told_by_its_place(number: int, said: str) -> None:
+    """Not by itself: it is a part of a secret."""
+    with pytest.raises(UsageError, match=f"cannot be sent, its {said};"):
+        read_admin_keys("x" * (number - 1) + "\u20ac", "admins")

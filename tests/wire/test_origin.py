@@ -3,7 +3,7 @@
 import pytest
 
 from stemcache.errors import UsageError
-from stemcache.wire.origin import Origin, parse_origin
+from stemcache.wire.origin import Origin, is_host, parse_origin
 
 
 @pytest.mark.parametrize(
@@ -37,9 +37,31 @@ def test_urls_are_taken_apart(url: str, origin: Origin, authority: str, *, loopb
         ("https://h/ü", "characters that no URL has"),
         ("https://h/a b", "characters that no URL has"),
         ("https://h:0", "port 0"),
+        (
+            "https://${HOST}",
+            r"host '\$\{host\}', which no server has; write its name or its address",
+        ),
+        ("https://a,b", "host 'a,b', which no server has"),
+        ("https://h%20x", "host 'h%20x', which no server has"),
     ],
 )
 def test_what_is_no_provider_is_refused(url: str, message: str) -> None:
     """With the flag and what to do."""
     with pytest.raises(UsageError, match=message):
         parse_origin(url, "--target")
+
+
+@pytest.mark.parametrize(
+    "host", ["h", "a.b-c", "my_service", "H", "10.0.0.1", "::1", "fe80::1%eth0", "fe80::1%a b"]
+)
+def test_names_and_addresses_are_hosts(host: str) -> None:
+    """Underscores are in names that Docker Compose gives."""
+    assert is_host(host)
+
+
+@pytest.mark.parametrize(
+    "host", ["", "${H}", "a b", "*", "h\u00f6", "a/b", "10.0.0.1%eth0", "::1::"]
+)
+def test_what_is_neither_is_none(host: str) -> None:
+    """A variable that nobody has filled in, for one."""
+    assert not is_host(host)

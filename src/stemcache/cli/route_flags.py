@@ -13,7 +13,14 @@ from stemcache.gateway.deployment import (
     LocalReplicas,
     Template,
 )
-from stemcache.gateway.places import check_endpoint, check_redis, host_of, named_replica
+from stemcache.gateway.places import (
+    check_endpoint,
+    check_host,
+    check_redis,
+    check_service,
+    host_of,
+    named_replica,
+)
 from stemcache.gateway.replica import ReplicaSpec
 from stemcache.gateway.secrets import check_keys
 from stemcache.gateway.settings import Agree, ApiKey
@@ -216,19 +223,28 @@ def _dns(text: str, template: Template) -> DnsSource:
     host, colon, port = text.rpartition(":")
     if not colon or not host or not host.isascii() or "/" in host or not port.isdigit():
         raise UsageError(f"--dns {_shown(text)} is not HOST:PORT; such as vllm.default.svc:8000")
-    return DnsSource(host=host.strip("[]"), port=_port(port, "--dns"), template=template)
+    checked = check_host(host.strip("[]"), f"the host of --dns {_shown(text)}")
+    return DnsSource(host=checked, port=_port(port, "--dns"), template=template)
 
 
 def _kubernetes(text: str, template: Template, api: str | None) -> KubernetesSource:
     namespace, slash, rest = text.rpartition("/")
     service, colon, port = rest.partition(":")
-    if not service or (slash and not namespace) or (colon and not port) or not text.isascii():
+    empty = not service or (slash and not namespace) or (colon and not port)
+    if empty or "/" in namespace or not text.isascii():
         raise UsageError(
             f"--kubernetes {_shown(text)} is not [NAMESPACE/]SERVICE[:PORT]; such as prod/vllm:http"
         )
-    return KubernetesSource(
+    source = KubernetesSource(
         service=service, namespace=namespace or None, port=port or None, api=api, template=template
     )
+    check_service(
+        f"--kubernetes {_shown(text)}",
+        service=service,
+        namespace=source.namespace,
+        port=source.port,
+    )
+    return source
 
 
 def _port(text: str, flag: str) -> int:

@@ -112,4 +112,4 @@ def _with_keys(flags: Flags) -> Flags:
 
 
 def _read_secret(path: PurePath) -> str:
-    return Path(path).read_text(encoding="utf-8")
+    return Path(path).read_text(encoding="utf-8-sig")

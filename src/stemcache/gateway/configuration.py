@@ -26,7 +26,13 @@ from stemcache.gateway.deployment import (
     Template,
 )
 from stemcache.gateway.engine_paths import work_of
-from stemcache.gateway.places import can_be_named, check_endpoint, replica_at
+from stemcache.gateway.places import (
+    can_be_named,
+    check_endpoint,
+    check_host,
+    check_service,
+    replica_at,
+)
 from stemcache.gateway.replica import Engine, ReplicaSpec
 from stemcache.gateway.secrets import Secrets
 from stemcache.gateway.settings import (
@@ -117,7 +123,7 @@ def _settings(table: Table, secrets: Secrets, policies: tuple[str, ...]) -> Gate
         found["tokenizer"] = str(secrets.directory / tokenizer)
     _put(found, "mirror_bytes", _whole(table, "mirror_bytes", least=2**20))
     _put(found, "default_kv_tokens", _whole(table, "default_kv_tokens", least=1))
-    _put(found, "salt_secret", secrets.one(table, "salt_secret"))
+    _put(found, "salt_secret", secrets.one(table, "salt_secret", blanks=True))
     for key in ("trust_client_salt", "ask_usage", "decision_header", "full_decision_header"):
         _put(found, key, table.flag(key))
     if shared := table.texts("shared_paths"):
@@ -192,13 +198,16 @@ def _source(table: Table, secrets: Secrets) -> DnsSource | KubernetesSource:
         if port is None:
             raise UsageError(f"port is missing from {table.where}; add the replicas' port")
         table.done()
+        check_host(host, f"dns in {table.where}")
         return DnsSource(host=host, port=port, template=template, **extra)
     _put(extra, "port", _port_word(table))
     for key in ("namespace", "api"):
         _put(extra, key, table.text(key))
     table.done()
     assert service is not None, "one of the two is there"
-    return KubernetesSource(service=service, template=template, **extra)
+    source = KubernetesSource(service=service, template=template, **extra)
+    check_service(table.where, service=service, namespace=source.namespace, port=source.port)
+    return source
 
 
 def _port_word(table: Table) -> str | None:

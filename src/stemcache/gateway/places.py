@@ -3,16 +3,19 @@
 A URL that is refused is not quoted: it may hold a password.
 """
 
+import re
 from urllib.parse import urlsplit
 
 from stemcache.errors import UsageError
 from stemcache.gateway.replica import ReplicaSpec
-from stemcache.wire.origin import Origin, parse_origin
+from stemcache.wire.origin import Origin, is_host, parse_origin
 
 __all__ = [
     "can_be_named",
     "check_endpoint",
+    "check_host",
     "check_redis",
+    "check_service",
     "host_of",
     "named_replica",
     "replica_at",
@@ -21,6 +24,9 @@ __all__ = [
 _MOST_CHARACTERS = 2048
 _MOST_IN_NAME = 200
 _MOST_DIGITS = 9
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+"""RFC 1123, as Kubernetes has it for services, namespaces and ports' names."""
+_MOST_PORT = 65535
 _WANTED = 'letters, digits and signs, but no blank, no " and no #'
 
 
@@ -79,13 +85,38 @@ def check_endpoint(endpoint: str, source: str) -> str:
         host, port = parts.hostname, parts.port
     except ValueError:
         host = port = None
-    good = endpoint.startswith("tcp://") and host and host != "*" and port and not parts.path
+    good = endpoint.startswith("tcp://") and host and is_host(host) and port and not parts.path
     if not good or not _plain(endpoint):
         raise UsageError(
             f"{source} is no endpoint of ZeroMQ; give the host and port at which the replica "
             "publishes, such as tcp://10.0.0.5:5557"
         )
     return endpoint
+
+
+def check_host(host: str, source: str) -> str:
+    """A name that can be looked up, or an address. Raises UsageError."""
+    if not is_host(host):
+        raise UsageError(
+            f"{source} is no name of a host; give one that can be looked up, such as "
+            "vllm.default.svc; variables are not filled in here"
+        )
+    return host
+
+
+def check_service(source: str, *, service: str, namespace: str | None, port: str | None) -> None:
+    """Raise UsageError for what Kubernetes has no service by: it would be waited for in vain."""
+    number = port is not None and port.isascii() and port.isdigit() and len(port) <= _MOST_DIGITS
+    for what, name in (("service", service), ("namespace", namespace), ("port", port)):
+        if name is None or (what != "port" and _LABEL.fullmatch(name)):
+            continue
+        if what == "port" and (0 < int(name) <= _MOST_PORT if number else _LABEL.fullmatch(name)):
+            continue
+        raise UsageError(
+            f"{source} has the {what} {name[:80]!a}, and in Kubernetes none is called that; "
+            "give lower-case letters, digits and hyphens"
+            + (f", or a number up to {_MOST_PORT}" if what == "port" else "")
+        )
 
 
 def check_redis(url: str) -> None:
@@ -97,6 +128,11 @@ def check_redis(url: str) -> None:
         parts = urlsplit(url)
     except ValueError:
         raise UsageError("--redis is no URL of a Redis; use redis://host:6379/0") from None
+    if parts.scheme in ("redis", "rediss") and parts.hostname and not is_host(parts.hostname):
+        raise UsageError(
+            "--redis has a host that no server has; use redis://host:6379/0; variables are not "
+            "filled in here"
+        )
     number = parts.path.removeprefix("/")
     usable = number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS
     if parts.scheme in ("redis", "rediss") and number and not usable:

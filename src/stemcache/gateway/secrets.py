@@ -27,8 +27,11 @@ class Secrets:
     directory: PurePath
     """What paths in the configuration are relative to."""
 
-    def one(self, table: Table, key: str) -> str | None:
-        """`KEY`, `KEY_env` or `KEY_file`, whichever is there; None if none is."""
+    def one(self, table: Table, key: str, *, blanks: bool = False) -> str | None:
+        """`KEY`, `KEY_env` or `KEY_file`, whichever is there; None if none is.
+
+        `blanks`: it may have some, as it is never sent.
+        """
         ways = [way for way in (key, f"{key}_env", f"{key}_file") if table.has(way)]
         if len(ways) > 1:
             raise UsageError(f"{table.where} has {' and '.join(ways)}; give one of them")
@@ -39,13 +42,13 @@ class Secrets:
             value = table.take(key)
             if not isinstance(value, str):
                 raise UsageError(f"{source} is no text; put it into quotes")
-            return _checked(value, source)
+            return _checked(value, source, blanks=blanks)
         if ways[0] == f"{key}_env":
             variable = table.needed(f"{key}_env")
             if variable not in self.environ:
                 raise UsageError(f"{source} names {variable[:60]!r}, which is not set; set it")
-            return _checked(self.environ[variable], source)
-        return _checked(self._file(table.needed(f"{key}_file"), source), source)
+            return _checked(self.environ[variable], source, blanks=blanks)
+        return _checked(self._file(table.needed(f"{key}_file"), source), source, blanks=blanks)
 
     def several(self, table: Table, key: str) -> tuple[str, ...]:
         """A list of secrets; empty where there is none."""
@@ -89,7 +92,11 @@ def read_key_lines(text: str, name: str) -> tuple[ApiKey, ...]:
 
 def read_admin_keys(text: str, name: str) -> tuple[str, ...]:
     """Admins' keys from a file with one a line. Raises UsageError."""
-    keys = tuple(_checked(word, name) for word in text.split())
+    keys = tuple(
+        _checked(word, f"line {number} of {name}")
+        for number, line in enumerate(text.splitlines(), start=1)
+        for word in line.split()
+    )
     if not keys:
         raise UsageError(f"--admin-key-file {name} holds no key; write one a line")
     return keys
@@ -106,13 +113,28 @@ def check_keys(api_keys: tuple[ApiKey, ...], admin: Admin) -> None:
             )
 
 
-def _checked(secret: str, source: str) -> str:
+def _checked(secret: str, source: str, *, blanks: bool = False) -> str:
     """What can stand in a header, or in a URL."""
     if not secret:
         raise UsageError(f"{source} is empty; set it, or leave it out")
-    if len(secret) > _MOST_CHARACTERS or not secret.isascii() or not secret.isprintable():
+    if len(secret) > _MOST_CHARACTERS:
         raise UsageError(
-            f"{source} is longer than {_MOST_CHARACTERS} characters, or has some that no key has; "
-            "set it as it was issued"
+            f"{source} is longer than {_MOST_CHARACTERS} characters; set it as it was issued"
         )
+    for number, character in enumerate(secret, start=1):
+        if not character.isascii() or not character.isprintable():
+            raise UsageError(
+                f"{source} has a character that cannot be sent, its {_ordinal(number)}; set it as "
+                "it was issued, in plain letters, digits and signs"
+            )
+        if character == " " and not blanks:
+            raise UsageError(
+                f"{source} has a blank, its {_ordinal(number)} character, and none can be sent; "
+                "set it as it was issued"
+            )
     return secret
+
+
+def _ordinal(number: int) -> str:
+    teen = number % 100 in (11, 12, 13)
+    return f"{number}{'th' if teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"

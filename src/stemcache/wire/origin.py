@@ -1,11 +1,14 @@
 """The address of an HTTP server, taken apart. Pure."""
 
 from dataclasses import dataclass
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from stemcache.errors import UsageError
 
-__all__ = ["Origin", "parse_origin"]
+__all__ = ["Origin", "is_host", "parse_origin"]
+
+_IN_HOSTS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789.-_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,15 @@ class Origin:
         return self.host in {"localhost", "::1"} or self.host.startswith("127.")
 
 
+def is_host(text: str) -> bool:
+    """Whether it can be the name of a server, or its address; IPv6 without its brackets."""
+    address, percent, _ = text.partition("%")
+    try:
+        return ip_address(address).version == 6 or not percent  # a zone may have any name
+    except ValueError:
+        return bool(text) and set(text.lower()) <= _IN_HOSTS
+
+
 def parse_origin(url: str, flag: str) -> Origin:
     """Take a URL apart. Raises UsageError for what is no HTTP URL, or holds a credential."""
     try:
@@ -55,6 +67,11 @@ def parse_origin(url: str, flag: str) -> Origin:
         raise UsageError(f"{flag} has a query; clients send theirs, so give the URL up to its path")
     if not url.isascii() or any(c <= " " or c == "\x7f" for c in url):
         raise UsageError(f"{flag} has characters that no URL has; percent-encode them")
+    if not is_host(parts.hostname):
+        raise UsageError(
+            f"{flag} has the host {parts.hostname!r}, which no server has; write its name or its "
+            "address; variables are not filled in here"
+        )
     if port == 0:
         raise UsageError(f"{flag} has port 0; name the port that the server listens on")
     tls = parts.scheme == "https"

@@ -15,6 +15,14 @@ def test_a_text_is_read(tmp_path: Path) -> None:
     assert read_text(path) == "ä = 1\r\n"
 
 
+@pytest.mark.parametrize("text", ["", "key = 1", "\ufeff"])
+def test_a_byte_order_mark_is_no_part_of_a_text(tmp_path: Path, text: str) -> None:
+    """Editors on Windows write one; a second one is the user's."""
+    path = tmp_path / "route.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert read_text(path) == text
+
+
 def test_files_that_are_no_text_are_told(tmp_path: Path) -> None:
     """With what is wrong about them."""
     path = tmp_path / "route.toml"

@@ -10,13 +10,16 @@ _MOST_BYTES = 4 * 2**20
 
 
 def read_text(path: Path, flag: str = "--config") -> str:
-    """The text of the file that a flag names. Raises UsageError."""
+    """The text of the file that a flag names. Raises UsageError.
+
+    Without the byte order mark that editors on Windows put before it.
+    """
     try:
         with path.open("rb") as file:
             data = file.read(_MOST_BYTES + 1)
         if len(data) > _MOST_BYTES:
             raise UsageError(f"{path} is larger than {_MOST_BYTES:,} bytes; give a text file")
-        return data.decode()
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError(f"{path} is not UTF-8; save it as UTF-8") from None
     except (OSError, ValueError) as error:
