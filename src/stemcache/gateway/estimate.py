@@ -3,6 +3,7 @@
 __all__ = ["TokenEstimate"]
 
 _PRIOR_BYTES = 4.0
+_LEAST_BYTES, _MOST_BYTES = 1.0, 64.0
 _STEP = 0.05
 _MOST_MODELS = 256
 
@@ -14,18 +15,22 @@ class TokenEstimate:
         self._bytes_a_token: dict[str | None, float] = {}
 
     def bytes_a_token(self, model: str | None) -> float:
-        """At least a quarter of a byte."""
+        """At least one."""
         return self._bytes_a_token.get(model, _PRIOR_BYTES)
 
     def tokens(self, model: str | None, text_bytes: int) -> int:
-        """An estimate, at least 1."""
+        """An estimate: at least 1, and no more than there are bytes."""
         return max(1, round(text_bytes / self.bytes_a_token(model)))
 
     def learn(self, model: str | None, text_bytes: int, tokens: int) -> None:
-        """An answer said how many tokens the text had."""
+        """An answer said how many tokens the text had.
+
+        Of a short text most are its template's: what would be more than one a byte is that, and not
+        so for longer ones.
+        """
         if tokens <= 0 or text_bytes <= 0:
             return
-        seen = min(64.0, max(0.25, text_bytes / tokens))
+        seen = min(_MOST_BYTES, max(_LEAST_BYTES, text_bytes / tokens))
         known = self._bytes_a_token.get(model)
         if known is None:
             if len(self._bytes_a_token) >= _MOST_MODELS:

@@ -20,11 +20,12 @@ from struct import unpack
 
 from stemcache.core.namespace import fields_digestible
 
-__all__ = ["TEXT_UNIT_BYTES", "Keys", "extend_keys", "root_key"]
+__all__ = ["FIRST_RUNG", "TEXT_UNIT_BYTES", "Keys", "extend_keys", "root_key"]
 
 TEXT_UNIT_BYTES = 128
 """About 32 tokens of English."""
-_FIRST_RUNG = 2
+FIRST_RUNG = 2
+"""Units of the shortest beginning that is counted; each after it has twice as many."""
 
 
 @dataclass(slots=True)
@@ -50,7 +51,7 @@ class Keys:
         if rungs is None:
             keys = self.keys
             rungs = self._rungs = []
-            depth = _FIRST_RUNG
+            depth = FIRST_RUNG
             while depth <= len(keys):
                 rungs.append(keys[depth - 1])
                 depth *= 2

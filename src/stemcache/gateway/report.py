@@ -1,12 +1,12 @@
 """`/v1/fleet` and `route explain` as JSON: what the router knows, without any prompt's text."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from stemcache.gateway.decision import Source
 from stemcache.gateway.member import Member, Seat
 from stemcache.gateway.mirror import Belief, Mirror
-from stemcache.policy.route.contract import View
+from stemcache.policy.route.contract import Cost, View
 
 __all__ = ["member_report", "view_report"]
 
@@ -31,8 +31,17 @@ def member_report(member: Member, mirror: Mirror, *, now_s: float) -> dict[str, 
     }
 
 
-def view_report(views: Iterable[View], beliefs: Iterable[Belief]) -> list[dict[str, Any]]:
-    """What a policy saw of each seat that it could choose."""
+def view_report(
+    views: Sequence[View],
+    beliefs: Sequence[Belief],
+    waits_s: Sequence[float],
+    costs: Sequence[Cost] | None,
+) -> list[dict[str, Any]]:
+    """What a policy saw of each seat that it could choose.
+
+    `waits_s`: predicted times to first token; `costs`: of a policy that weighs more than loads.
+    """
+    weighed: Sequence[Cost | None] = [None] * len(views) if costs is None else costs
     return [
         {
             "replica": view.name,
@@ -42,9 +51,26 @@ def view_report(views: Iterable[View], beliefs: Iterable[Belief]) -> list[dict[s
             "in_flight": view.in_flight,
             "waiting_tokens": view.waiting_tokens,
             "utilization": round(view.utilization, 4),
+            "predicted_ttft_ms": _ms(wait_s),
+            "cost_ms": None if cost is None else _ms(cost.sum_s),
+            "cost_parts_ms": None if cost is None else _parts(cost),
         }
-        for view, belief in zip(views, beliefs, strict=True)
+        for view, belief, wait_s, cost in zip(views, beliefs, waits_s, weighed, strict=True)
     ]
+
+
+def _parts(cost: Cost) -> dict[str, float]:
+    return {
+        "wait": _ms(cost.wait_s),
+        "copy": _ms(cost.copy_s),
+        "pressure": _ms(cost.pressure_s),
+        "turn": _ms(cost.turn_s),
+        "place": _ms(cost.place_s),
+    }
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1e3, 3)
 
 
 def _looked_for(tokens: int, belief: Belief) -> int | None:

@@ -20,6 +20,7 @@ from stemcache.gateway.decision import Decision, Source
 from stemcache.gateway.fleet import Fleet
 from stemcache.gateway.gossip import Placement, placement
 from stemcache.gateway.guess import Verdict
+from stemcache.gateway.keys import FIRST_RUNG, TEXT_UNIT_BYTES
 from stemcache.gateway.member import Able, Member, Seat
 from stemcache.gateway.mirror import NOTHING, Belief
 from stemcache.gateway.notice import Listener, Notice, NoticeKind
@@ -31,14 +32,16 @@ from stemcache.gateway.settings import Agree, GatewaySettings
 from stemcache.gateway.usage import AnswerUsage
 from stemcache.policy.route import make
 from stemcache.policy.route.anchors import Anchors
-from stemcache.policy.route.contract import Ask, Choice, Reads, View
+from stemcache.policy.route.contract import Ask, Choice, Reads, View, Weighs
 from stemcache.policy.route.load import Sent
+from stemcache.policy.route.predict import tidy, ttft_s
 
 __all__ = ["Flight", "Router"]
 
 _HEAD_UNITS = 8
 """About 256 tokens: what prefix hashing looks at."""
 _ANCHOR_KEYS = 65_536
+_FIRST_BYTES = FIRST_RUNG * TEXT_UNIT_BYTES
 _OTHERS_S = 2.0
 """What another gateway said of its load longer ago is not counted."""
 _SILENT = AnswerUsage()
@@ -121,12 +124,17 @@ class Router(Fleet):
         tokens = self.mirror.prompt_tokens(prompt)
         beliefs = self._beliefs(prompt, able, tokens)
         views = self._views(able, beliefs, now_s)
-        decision = None
+        decision, costs = None, None
+        asked = self._ask(prompt, tokens)
         if views:
             # Its turn, its counts and its chance stay as they are.
             policy, rng = self._policy.fork(), copy(self._rng)
-            choice = policy.choose(self._ask(prompt, tokens), views, now_s=now_s, rng=rng)
+            if isinstance(policy, Weighs):
+                costs = policy.weigh(asked, views, now_s=now_s)
+            choice = policy.choose(asked, views, now_s=now_s, rng=rng)
             decision = _decision(prompt, tokens, able, beliefs, choice)
+        asked, tidied = tidy(asked, views)
+        waits_s = [ttft_s(asked, view) for view in tidied]
         most = self._settings.limits.per_replica
         chosen_from = {member.spec.name for member, _ in able.seats}
         return {
@@ -134,7 +142,7 @@ class Router(Fleet):
             "policy": self._settings.policy,
             "model": prompt.model,
             "unread": prompt.unread,
-            "seats": view_report(views, beliefs or [NOTHING] * len(views)),
+            "seats": view_report(views, beliefs or [NOTHING] * len(views), waits_s, costs),
             "left_out": {
                 member.spec.name: member.refuses(prompt.model, now_s, most)
                 for member in self._members.values()
@@ -307,15 +315,15 @@ class Router(Fleet):
         if self._policy.reads is Reads.NOTHING:
             return Ask(tokens)
         text = prompt.text
-        if text is None or not text.keys:
+        if text is None or not (keys := text.keys):
             return Ask(tokens, prompt.session)
+        head = keys[_HEAD_UNITS - 1] if len(keys) >= _HEAD_UNITS else keys[-1]
         rungs = text.rungs()
-        return Ask(
-            tokens,
-            prompt.session,
-            text.keys[min(_HEAD_UNITS, len(text.keys)) - 1],
-            self._anchors.anchor(rungs, seats=len(self._seats)) if rungs else 0,
-        )
+        if not rungs:
+            return Ask(tokens, prompt.session, head)
+        anchor = self._anchors.anchor(rungs, seats=len(self._seats))
+        held = tokens * (_FIRST_BYTES << rungs.index(anchor)) // prompt.text_bytes
+        return Ask(tokens, prompt.session, head, anchor, held)
 
     def _check(
         self, seat: Seat, flight: Flight, usage: AnswerUsage, cached: int, prompt: int

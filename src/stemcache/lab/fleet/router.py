@@ -56,12 +56,9 @@ class Router:
             for seat, load in enumerate(sight.loads)
         ]
         rungs = job.rungs
-        ask = Ask(
-            visit.prompt_tokens,
-            visit.session,
-            job.head,
-            sight.anchors.anchor(rungs, seats=len(views)),
-        )
+        anchor = sight.anchors.anchor(rungs, seats=len(views))
+        anchor_tokens = job.tokens(1 << rungs.index(anchor)) if rungs else 0
+        ask = Ask(visit.prompt_tokens, visit.session, job.head, anchor, anchor_tokens)
         choice = self._policy.choose(ask, views, now_s=now_s, rng=self._rng)
         seat = choice.seat
         predicted = blocks[seat]

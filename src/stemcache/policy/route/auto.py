@@ -9,9 +9,10 @@
         + work given lately x .02                                   so that idle seats take turns
 ```
 The copy of a beginning that many ask for (`policy.route.heat`) costs less, down to nothing: they
-will all use it, so a hot prefix is computed elsewhere before it queues. A prompt that nobody holds
-goes where new tokens press least, so that all caches keep the same age. In a burst each request
-sees those before it in flight; where all is equal, chance decides.
+will all use it, so a hot prefix is computed elsewhere before it queues. A seat that holds it
+already would copy what is behind it, which is one conversation's own, and that costs in full. A
+prompt that nobody holds goes where new tokens press least, so that all caches keep the same age. In
+a burst each request sees those before it in flight; where all is equal, chance decides.
 
 Several gateways that cannot tell each other what they sent (`by_hash`) take the part that nobody is
 known to hold down an order of seats that all of them compute alike: each place costs as much as
@@ -22,9 +23,9 @@ from collections.abc import Sequence
 from math import inf
 from random import Random
 
-from stemcache.policy.route.contract import Ask, Choice, Rates, Reads, Reason, View
+from stemcache.policy.route.contract import Ask, Choice, Cost, Rates, Reads, Reason, View
 from stemcache.policy.route.heat import Heat
-from stemcache.policy.route.predict import answer, computed_tokens, tidy
+from stemcache.policy.route.predict import answer, computed_tokens, tidy, ttft_s
 from stemcache.policy.route.rendezvous import Rendezvous
 
 __all__ = ["Auto"]
@@ -37,6 +38,8 @@ _FULL = 8.0
 _TURN = 0.02
 _PLACE = 3.0
 _MOST_PLACES = 3
+# Plain names: a member of an enumeration costs a call each time it is named, or hashed.
+_CACHED, _HASHED = Reason.CACHED, Reason.HASHED
 _USEFUL = 0.1
 """Share of a prompt that makes a match more than what everybody shares."""
 
@@ -80,17 +83,62 @@ class Auto:
         if len(views) == 1:
             return answer(ask, views, 0, Reason.ONLY, runner_up=None)
         least = min(computed)
-        waits, costs = self._costs(views, computed, least, part)
+        hot = ask.anchor_tokens
+        # Who has no more than this to compute holds what many ask for of the prompt.
+        cool = prompt - hot if hot else 0.0
+        waits, costs = self._costs(views, computed, least, part, cool)
+        if self._rendezvous is not None:
+            for seat, place_s in enumerate(self._places(ask, views, least)):
+                costs[seat] += place_s
+        seat, other = _best_two(costs, rng)
+        reason = self._reason(ask, computed[seat], least)
+        if reason is not _CACHED and reason is not _HASHED and waits[seat] > min(waits):
+            reason = Reason.SPREAD  # the other two say themselves why it is not who is soonest
+        return Choice(seat, reason, other, waits[seat], waits[other])
+
+    def weigh(self, ask: Ask, views: Sequence[View], *, now_s: float) -> list[Cost]:
+        """The parts of what `choose` compares, as drawn above; their sum is what it compares."""
+        ask, views = tidy(ask, views)
+        computed = [computed_tokens(ask, view) for view in views]
+        held = max([view.cached_tokens for view in views])
+        part = self._heat.asked(
+            ask.anchor, head=ask.head, held_tokens=held, seats=len(views), now_s=now_s
+        )
+        least, hot = min(computed), ask.anchor_tokens
+        cool = ask.prompt_tokens - hot if hot else 0.0
+        presses = [0.0] * len(views) if self._rendezvous is not None else _presses(views)
+        places = self._places(ask, views, least)
+        costs = []
+        for view, tokens, press, place_s in zip(views, computed, presses, places, strict=True):
+            prefill_s, again = view.rates.prefill_s, tokens - least
+            counted = again * part if tokens > cool else again
+            costs.append(
+                Cost(
+                    wait_s=ttft_s(ask, view),
+                    copy_s=prefill_s * (counted * _COPIES - again),
+                    pressure_s=prefill_s * (counted + least) * press,
+                    turn_s=_TURN * view.recent_s / view.weight,
+                    place_s=place_s,
+                )
+            )
+        return costs
+
+    def _places(self, ask: Ask, views: Sequence[View], least: float) -> list[float]:
+        """What each seat costs for its place in the order by hash; nothing without one."""
+        places = [0.0] * len(views)
         if self._rendezvous is not None:
             prefill = sum(view.rates.prefill_s for view in views) / len(views)
             for place, seat in enumerate(self._rendezvous.order(ask.anchor, views)):
-                costs[seat] += prefill * least * _PLACE * min(place, _MOST_PLACES)
-        seat, other = _best_two(costs, rng)
-        reason = self._reason(ask, computed[seat], least)
-        return Choice(seat, reason, other, waits[seat], waits[other])
+                places[seat] = prefill * least * _PLACE * min(place, _MOST_PLACES)
+        return places
 
     def _costs(
-        self, views: Sequence[View], computed: Sequence[float], least: float, part: float
+        self,
+        views: Sequence[View],
+        computed: Sequence[float],
+        least: float,
+        part: float,
+        cool: float,
     ) -> tuple[list[float], list[float]]:
         """For each seat its time to first token, as `ttft_s`, and its cost but for places."""
         presses = _presses(views) if self._rendezvous is None else None
@@ -108,10 +156,11 @@ class Auto:
             waits.append(cost)
             again = tokens - least
             if again:
-                cost -= per_token * again
-                cost += per_token * again * part * _COPIES
+                counted = again * part if tokens > cool else again
+                cost += per_token * (counted * _COPIES - again)
+                again = counted
             if presses is not None:
-                cost += per_token * (again * part + least) * presses[seat]
+                cost += per_token * (again + least) * presses[seat]
             costs.append(cost + _TURN * view.recent_s / view.weight)
         return waits, costs
 
@@ -119,8 +168,8 @@ class Auto:
         prompt = max(1.0, ask.prompt_tokens)
         useful = max(1.0, _USEFUL * prompt)
         if prompt - least < useful:
-            return Reason.COLD if self._rendezvous is None else Reason.HASHED
-        return Reason.CACHED if computed - least <= useful else Reason.REPLICATED
+            return Reason.COLD if self._rendezvous is None else _HASHED
+        return _CACHED if computed - least <= useful else Reason.REPLICATED
 
 
 def _best_two(costs: Sequence[float], rng: Random) -> tuple[int, int]:

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from random import Random
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
-__all__ = ["Ask", "Choice", "Rates", "Reads", "Reason", "RoutePolicy", "View"]
+__all__ = ["Ask", "Choice", "Cost", "Rates", "Reads", "Reason", "RoutePolicy", "View", "Weighs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ class Ask:
     anchor: int = 0
     """Key of the longest beginning that is shared and yet not most of the traffic: what several
     gateways hash by when nobody is known to hold the prompt. `head` where nothing is known."""
+    anchor_tokens: int = 0
+    """Of the prompt, about, that the anchor stands for; 0 where that is not known."""
 
 
 @dataclass(slots=True)
@@ -96,6 +98,8 @@ class Reason(StrEnum):
     """It holds (most of) the prompt, and waiting for it pays."""
     REPLICATED = "replicated"
     """Another holds more, but computing again here is sooner than waiting there."""
+    SPREAD = "spread"
+    """Computed here, although another would answer sooner: it costs the others less."""
     COLD = "cold"
     """Nobody holds a useful part."""
 
@@ -111,6 +115,28 @@ class Choice(NamedTuple):
     ttft_s: float
     """Predicted time to first token there."""
     runner_up_ttft_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a policy reckons that one seat would cost, in seconds: of least sum is chosen."""
+
+    wait_s: float
+    """Of the request itself: its predicted time to first token."""
+    copy_s: float
+    """For computing again what another seat holds. Below 0 where the copy will be used so often
+    that it costs less than the prefill that is in the wait already."""
+    pressure_s: float
+    """For what new tokens push out there, more than elsewhere; below 0 where they push out less."""
+    turn_s: float
+    """For work that was given to it lately."""
+    place_s: float
+    """For its place in the order that gateways hash by."""
+
+    @property
+    def sum_s(self) -> float:
+        """The whole of it."""
+        return self.wait_s + self.copy_s + self.pressure_s + self.turn_s + self.place_s
 
 
 class Reads(Enum):
@@ -142,4 +168,13 @@ class RoutePolicy(Protocol):
 
         For one choice, at once; itself where it keeps nothing. No more than O(seats).
         """
+        ...
+
+
+@runtime_checkable
+class Weighs(Protocol):
+    """**Protocol**: a policy that chooses by more than the wait, and can say by what."""
+
+    def weigh(self, ask: Ask, views: Sequence[View], *, now_s: float) -> Sequence[Cost]:
+        """What it would weigh of each seat if it chose now. For people: ask a fork of it."""
         ...
