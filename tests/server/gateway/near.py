@@ -271,9 +271,9 @@ def ends(near: Near) -> list[tuple[str, Any]]:
         told.append(("done", usage))
         done(flight, usage, now_s=now_s)
 
-    def on_failed(flight: Any, kind: str, *, now_s: float, blame: bool) -> None:
+    def on_failed(flight: Any, kind: str, *, now_s: float, blame: bool, busy_s: Any) -> None:
         told.append((kind, blame))
-        failed(flight, kind, now_s=now_s, blame=blame)
+        failed(flight, kind, now_s=now_s, blame=blame, busy_s=busy_s)
 
     def on_first(flight: Any, *, now_s: float) -> None:
         told.append(("first", None))

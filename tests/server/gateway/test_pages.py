@@ -129,6 +129,21 @@ def test_health_is_not_without_a_replica() -> None:
     assert bench.json("/health") == {"status": "no-replica", "replicas": 2, "up": 0}
 
 
+def test_health_says_when_requests_go_to_who_has_failed() -> None:
+    """They are sent all the same, so it is no reason to take the gateway out."""
+    bench = Bench()
+    chosen = []
+    for member in bench.router.members:
+        for _ in range(5):
+            member.breaker.failed(100.0)
+        chosen.append(str(member.breaker.state(100.0)))
+    assert chosen == ["open", "open"]
+    assert bench.ask("/health").status == 200
+    assert bench.json("/health") == {"status": "degraded", "replicas": 2, "up": 0}
+    bench.router.members[0].breaker.reset()
+    assert bench.json("/health") == {"status": "ok", "replicas": 2, "up": 1}
+
+
 def test_health_is_not_while_draining() -> None:
     """So that a balancer in front sends nothing new."""
     bench = Bench()

@@ -2,7 +2,7 @@
 
 | page | who may | |
 |---|---|---|
-| `GET /health` | all | 200 while a replica can be sent to; 503 else, and while draining |
+| `GET /health` | all | 200 while requests are sent to a replica; 503 else, and while draining |
 | `GET /v1/models`, `/v1/models/NAME` | clients | what replicas that are up serve |
 | `GET /metrics` | admin, or all if so told | Prometheus |
 | `GET /v1/fleet` | admin | replicas, seats, predicted and reported |
@@ -163,11 +163,14 @@ class Pages:
     # --- pages -------------------------------------------------------------------------------
 
     def _health(self) -> Page:
+        """`degraded`: requests are sent, but by who is known all have failed, or are busy."""
         now_s = self._clock.now()
         members = self._router.members
         able = sum(member.refuses(None, now_s, 0) is None for member in members)
-        state = "draining" if self.draining else "ok" if able else "no-replica"
-        status = HTTPStatus.OK if state == "ok" else HTTPStatus.SERVICE_UNAVAILABLE
+        well = "ok" if able else "degraded" if self._router.can_take() else "no-replica"
+        state = "draining" if self.draining else well
+        serves = state in ("ok", "degraded")
+        status = HTTPStatus.OK if serves else HTTPStatus.SERVICE_UNAVAILABLE
         return _json({"status": state, "replicas": len(members), "up": able}, status=status)
 
     def _model_list(self) -> Page:

@@ -25,6 +25,7 @@ from stemcache.server.gateway.intake import Intake
 from stemcache.server.gateway.pool import CannotConnect, Line
 from stemcache.server.gateway.refusals import Refusal, nobody_answered, refusal_bytes
 from stemcache.server.gateway.request import Request
+from stemcache.server.gateway.retry_after import busy_s
 from stemcache.server.gateway.seating import Seating
 from stemcache.server.gateway.upstream import Upstream
 
@@ -49,9 +50,11 @@ class Relay:
     __slots__ = (
         "_answer",
         "_body",
+        "_busy_s",
         "_client",
         "_connecting",
         "_decision",
+        "_failed",
         "_first_told",
         "_flight",
         "_fresh",
@@ -79,6 +82,8 @@ class Relay:
         self._line: Line | None = None
         self._decision: Decision | None = None
         self._flight: Flight | None = None
+        self._failed: Flight | None = None
+        self._busy_s: float | None = None
         self._seating = Seating(gateway, intake)
         self._fresh = False
         self._id = request_id(request.fields.get(b"x-request-id"), gateway.rng.getrandbits(128))
@@ -142,6 +147,7 @@ class Relay:
     ) -> None:
         """Keep it until the body begins, or try elsewhere."""
         gateway = self._gateway
+        self._busy_s = busy_s(status, headers)
         if status in gateway.settings.retries.statuses:
             upstream = self._upstream
             assert upstream is not None, "somebody answers"
@@ -230,7 +236,8 @@ class Relay:
         self._fresh = False
         self._answer = None
         self._decision = decision
-        self._flight = gateway.router.sent(decision, self._intake.prompt, now_s=now_s)
+        self._busy_s, prompt = None, self._intake.prompt
+        self._flight = gateway.router.sent(decision, prompt, now_s=now_s, after=self._failed)
         line = self._line = gateway.pool.line(decision.replica)
         # One that was kept may be closed by now, and then nobody knows what became of the request.
         upstream = line.take() if self._intake.repeatable else None
@@ -305,20 +312,17 @@ class Relay:
 
     def _complete(self, answer: Answer, now_s: float) -> None:
         self._end()
-        flight, self._flight = self._flight, None
         status = answer.status
-        router, counters = self._gateway.router, self._gateway.counters
-        counters.answered(status)
+        self._gateway.counters.answered(status)
         try:
-            if flight is None:
+            if status >= ERRORS:
+                self._fail_flight(f"status-{status}", now_s, blame=status in _BLAMED)
                 return
-            if status < ERRORS:
+            flight, self._flight = self._flight, None
+            if flight is not None:
                 usage = answer.usage()
                 self._seating.answered(answer.response)
-                router.done(flight, usage, now_s=now_s)
-            else:
-                blame = status in _BLAMED
-                router.failed(flight, f"status-{status}", now_s=now_s, blame=blame)
+                self._gateway.router.done(flight, usage, now_s=now_s)
         finally:
             # A mistake in what is learned of an answer is no reason to hold it back.
             self._client.finished(keep=answer.keep)
@@ -383,7 +387,8 @@ class Relay:
     def _fail_flight(self, kind: str, now_s: float, *, blame: bool) -> None:
         flight, self._flight = self._flight, None
         if flight is not None:
-            self._gateway.router.failed(flight, kind, now_s=now_s, blame=blame)
+            self._failed, said_s = flight, self._busy_s
+            self._gateway.router.failed(flight, kind, now_s=now_s, blame=blame, busy_s=said_s)
 
     def _end(self) -> None:
         """What is kept of the request, the connection gives back: it is told, or ends itself."""
