@@ -577,7 +577,7 @@ def test_that_nobody_can_take_it_is_explained_too(run: Run, body: Path) -> None:
         _, full, _ = run(*words)
         assert full.startswith("no replica can take it\n")
         assert "r0: draining" in full
-        assert run(*words, "--output-format", "concise") == (0, "no replica can take it\n", "")
+        assert run(*words, "--output-format", "concise") == (1, "no replica can take it\n", "")
 
 
 def test_explaining_needs_the_admins_key_where_there_is_one(

@@ -1,7 +1,9 @@
 """`stemcache route explain`: where a running gateway would send a body, and why."""
 
 import asyncio
+import re
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -10,10 +12,11 @@ from urllib.parse import quote
 import click
 import msgspec
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
+from stemcache.cli.route_explained import line_of, show
 from stemcache.errors import UsageError
+from stemcache.gateway.prompt_members import members
+from stemcache.gateway.prompt_path import api_of_path
 from stemcache.server.gateway.ask import AskError, ask
 from stemcache.server.gateway.paths import is_relayed
 from stemcache.server.gateway.tls import tls_to_replicas
@@ -29,6 +32,30 @@ _UNAUTHORIZED = 401
 _NOT_FOUND = 404
 _TIMEOUT_S = 30.0
 _MOST_BYTES = 64 * 2**20
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"[ -~\x80-\xff\t]*")
+_OWN = frozenset(
+    {
+        "api-key",
+        "authorization",
+        "connection",
+        "content-length",
+        "content-type",
+        "expect",
+        "forwarded",
+        "host",
+        "origin",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "via",
+        "x-api-key",
+        "x-real-ip",
+    }
+)
+"""What the question itself is sent with, or would be refused for. Nothing is chosen by them."""
+_FORWARDED = "x-forwarded-"
 _PATHS = {
     Api.CHAT: "/v1/chat/completions",
     Api.COMPLETIONS: "/v1/completions",
@@ -48,6 +75,14 @@ _PATHS = {
 @click.option("--path", help="What the body would be posted to.  [default: told by the body]")
 @click.option("--tenant", help="Whose request it would be, where the gateway knows tenants.")
 @click.option(
+    "--header",
+    "headers",
+    metavar="NAME:VALUE",
+    multiple=True,
+    help="What the client would send: where sessions are told by a header, it decides. May be "
+    "given several times.",
+)
+@click.option(
     "--admin-key",
     envvar="STEMCACHE_ADMIN_KEY",
     show_envvar=True,
@@ -63,6 +98,7 @@ def explain(
     gateway: str,
     path: str | None,
     tenant: str | None,
+    headers: tuple[str, ...],
     admin_key: str | None,
     ca_file: str | None,
     output_format: OutputFormat,
@@ -73,20 +109,30 @@ def explain(
     Examples:
       stemcache route explain body.json
       stemcache route explain body.json --gateway http://10.0.0.9:8080 --output-format json
+      stemcache route explain body.json --header 'x-session-id: 7f3a'
       jq .request calls.jsonl | head -1 | stemcache route explain -
+
+    Exit code 1 where no replica can take it, 2 where it cannot be explained.
     """
     data = _read(body)
     origin = parse_origin(gateway, "--gateway")
     # As clients have it: their base URL ends so.
     origin = replace(origin, path=origin.path.removesuffix("/v1"))
-    query = f"?path={quote(_checked(path) if path is not None else _path_of(data), safe='')}"
+    sent = _headers(headers)
+    path = _checked(path) if path is not None else _path_of(data)
+    if api_of_path(path) is not None and members(data) is None:
+        raise UsageError(
+            f"BODY {body} is no JSON object, as {path} takes one; give the JSON that a client "
+            "would post"
+        )
+    query = f"?path={quote(path, safe='')}"
     if tenant is not None:
         query += f"&tenant={quote(tenant, safe='')}"
-    headers = [("content-type", "application/json")]
+    sent.append(("content-type", "application/json"))
     if admin_key is not None:
         if not admin_key or not admin_key.isascii() or not admin_key.isprintable():
             raise UsageError("--admin-key is empty or has characters that no key has; set it anew")
-        headers.append(("authorization", f"Bearer {admin_key}"))
+        sent.append(("authorization", f"Bearer {admin_key}"))
     tls = tls_to_replicas(ca_file)
     try:
         reply = asyncio.run(
@@ -94,7 +140,7 @@ def explain(
                 origin,
                 "/v1/route/explain" + query,
                 method="POST",
-                headers=headers,
+                headers=sent,
                 body=data,
                 tls=tls,
                 timeout_s=_TIMEOUT_S,
@@ -120,9 +166,11 @@ def explain(
         case "json":
             click.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
         case "concise":
-            click.echo(_line(answer))
+            click.echo(line_of(answer))
         case "full":
-            _show(Console(), answer)
+            show(Console(), answer)
+    if answer.get("decision") is None:
+        sys.exit(1)
 
 
 def _read(body: str) -> bytes:
@@ -142,6 +190,24 @@ def _read(body: str) -> bytes:
     if not data.strip():
         raise UsageError(f"BODY {body} is empty; give the JSON that a client would post")
     return data
+
+
+def _headers(given: Iterable[str]) -> list[tuple[str, str]]:
+    found = []
+    for header in given:
+        name, colon, value = header.partition(":")
+        shown = ascii(name[:80])[1:-1]  # the value may be a secret
+        if not colon or not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
+            raise UsageError(
+                f"--header {shown} is no header; write it as NAME:VALUE, such as 'x-session-id: 7'"
+            )
+        if name.lower() in _OWN or name.lower().startswith(_FORWARDED):
+            raise UsageError(
+                f"--header {shown} is none that a replica is chosen by, and the question to the "
+                "gateway has its own; leave it out (--tenant says whose request it is)"
+            )
+        found.append((name, value.strip()))
+    return found
 
 
 def _path_of(data: bytes) -> str:
@@ -183,84 +249,3 @@ def _message(answer: dict[str, Any]) -> str:
     error = answer.get("error")
     message = error.get("message") if isinstance(error, dict) else None
     return message[:500] if isinstance(message, str) else "it does not say why"
-
-
-def _tenant(answer: dict[str, Any]) -> str | None:
-    """Whose request was explained; None where nobody is told apart."""
-    if not answer.get("tenants"):
-        return None
-    tenant = answer.get("tenant")
-    return tenant if isinstance(tenant, str) else "none"
-
-
-def _line(answer: dict[str, Any]) -> str:
-    decision = answer.get("decision")
-    tenant = _tenant(answer)
-    whose = "" if tenant is None else f" tenant={tenant}"
-    if not isinstance(decision, dict):
-        return f"no replica can take it{whose}"
-    cached = decision.get("predicted_cached_tokens")
-    return (
-        f"{decision.get('replica')} {decision.get('reason')} "
-        f"cached={'unknown' if cached is None else cached} "
-        f"prompt={decision.get('prompt_tokens')} runner-up={decision.get('runner_up')}{whose}"
-    )
-
-
-def _show(console: Console, answer: dict[str, Any]) -> None:
-    decision = answer.get("decision")
-    if isinstance(decision, dict):
-        console.print(Text(f"{decision.get('replica')}: {decision.get('reason')}", style="bold"))
-        rows = _rows(decision)
-    else:
-        console.print(Text("no replica can take it", style="bold"))
-        rows = []
-    rows.append(("policy", str(answer.get("policy"))))
-    if (tenant := _tenant(answer)) is not None:
-        hint = "; no tenant's request goes by this: say whose it is with --tenant"
-        rows.append(("tenant", tenant if answer.get("tenant") is not None else tenant + hint))
-    if answer.get("unread"):
-        rows.append(("not read", str(answer["unread"])))
-    table = Table.grid(padding=(0, 2))
-    for name, value in rows:
-        table.add_row(Text(name, style="dim"), Text(value))
-    console.print(table)
-    console.print()
-    seats = Table(box=None, padding=(0, 2, 0, 0))
-    for head in ("replica", "cached", "slower tier", "in flight", "waiting tokens", "busy"):
-        seats.add_column(head, justify="left" if head == "replica" else "right")
-    for seat in answer.get("seats") or ():
-        seats.add_row(
-            Text(str(seat.get("replica"))),
-            _number(seat.get("cached_tokens")),
-            _number(seat.get("slow_tier_tokens")),
-            _number(seat.get("in_flight")),
-            _number(seat.get("waiting_tokens")),
-            f"{seat.get('utilization', 0):.0%}",
-        )
-    console.print(seats)
-    for name, why in (answer.get("left_out") or {}).items():
-        console.print(Text(f"{name}: {why}", style="dim"))
-
-
-def _rows(decision: dict[str, Any]) -> list[tuple[str, str]]:
-    about = "" if decision.get("tokens_exact") else "about "
-    cached = decision.get("predicted_cached_tokens")
-    following = "none"
-    if decision.get("runner_up") is not None:
-        following = f"{decision['runner_up']}, {_number(decision.get('runner_up_ttft_ms'))} ms"
-    return [
-        ("prompt", f"{about}{_number(decision.get('prompt_tokens'))} tokens"),
-        (
-            "believed cached",
-            "not looked for"
-            if cached is None
-            else f"{_number(cached)} tokens, from {decision.get('source')}",
-        ),
-        ("predicted TTFT", f"{_number(decision.get('predicted_ttft_ms'))} ms"),
-        ("next best", following),
-    ]
-
-
-def _number(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int | float) else "unknown"
