@@ -20,6 +20,11 @@ settings.register_profile(
 settings.load_profile("repeat")
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Bytes by their number: what is packed may hold the time, and names must not."""
+    return f"{len(val)} bytes" if isinstance(val, bytes) and len(val) > 16 else None
+
+
 @pytest.fixture(scope="session")
 def smollm2_dir() -> Path:
     """The embedded model as a directory of safetensors, obtained as `stemcache serve` does."""

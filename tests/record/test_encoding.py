@@ -17,13 +17,13 @@ PLAIN = b'{"id": "x"}' * 1000
     [
         ("", PLAIN),
         ("identity", PLAIN),
-        ("gzip", gzip.compress(PLAIN, mtime=0)),
-        ("X-GZIP", gzip.compress(PLAIN, mtime=0)),
-        ("gzip", gzip.compress(PLAIN[:999], mtime=0) + gzip.compress(PLAIN[999:], mtime=0)),
+        ("gzip", gzip.compress(PLAIN)),
+        ("X-GZIP", gzip.compress(PLAIN)),
+        ("gzip", gzip.compress(PLAIN[:999]) + gzip.compress(PLAIN[999:])),
         ("deflate", zlib.compress(PLAIN)),
         ("zstd", zstandard.compress(PLAIN)),
         ("zstd", zstandard.compress(PLAIN[:999]) + zstandard.compress(PLAIN[999:])),
-        ("gzip, zstd", zstandard.compress(gzip.compress(PLAIN, mtime=0))),
+        ("gzip, zstd", zstandard.compress(gzip.compress(PLAIN))),
     ],
 )
 def test_known_encodings_are_undone(encoding: str, body: bytes) -> None:
@@ -39,9 +39,9 @@ def test_known_encodings_are_undone(encoding: str, body: bytes) -> None:
         ("gzip", PLAIN),
         ("zstd", PLAIN),
         ("deflate", b"\xff" * 99),
-        ("gzip", gzip.compress(b"x" * 2**20, mtime=0)),
+        ("gzip", gzip.compress(b"x" * 2**20)),
         ("zstd", zstandard.compress(b"x" * 2**20)),
-        ("gzip, gzip", gzip.compress(gzip.compress(b"x" * 2**20, mtime=0))),
+        ("gzip, gzip", gzip.compress(gzip.compress(b"x" * 2**20))),
     ],
 )
 def test_what_cannot_be_undone_is_none(encoding: str, body: bytes) -> None:
@@ -51,7 +51,7 @@ def test_what_cannot_be_undone_is_none(encoding: str, body: bytes) -> None:
 
 def test_a_body_cut_off_is_worth_what_came() -> None:
     """A client may leave in the middle of an answer."""
-    assert decoded(gzip.compress(PLAIN, mtime=0)[:-9], "gzip", most_bytes=2**20) == PLAIN
+    assert decoded(gzip.compress(PLAIN)[:-9], "gzip", most_bytes=2**20) == PLAIN
     random = bytes(n * n % 251 for n in range(300_000))
     whole = zstandard.compress(random)
     part = decoded(whole[: len(whole) // 2], "zstd", most_bytes=2**20)
