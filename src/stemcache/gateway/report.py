@@ -70,7 +70,7 @@ def _parts(cost: Cost) -> dict[str, float]:
 
 
 def _ms(seconds: float) -> float:
-    return round(seconds * 1e3, 3)
+    return round(seconds * 1e3, 3) + 0.0  # no -0.0
 
 
 def _looked_for(tokens: int, belief: Belief) -> int | None:
