@@ -107,6 +107,11 @@ CLEAN = {
         "Always use the current date and time from the last message. Tell the user what time it\n"
         "is now if asked. Do not guess today's date. Answers take about 5 minutes, sessions a day."
     ),
+    "hours and lengths": (
+        "Open 9:00-17:30, on Saturday 10:00-14:00. Calls end after 00:05:00. It is 30 minutes to\n"
+        "the lake; if it is 17:00:01, we are closed. Orders placed 14 days ago may go back.\n"
+        "Empty ids are 00000000-0000-0000-0000-000000000000, empty addresses 0x7f6a03fbbc90."
+    ),
 }
 """May stand in any segment, static ones included."""
 
@@ -296,6 +301,70 @@ FAULTY = {
         "environment",
         "a commit",
         _SESSION,
+        _STATIC,
+    ),
+    "it is": Faulty(
+        "It is 10:07:31.\nYou are a support agent.",
+        "10:07:31",
+        "clock",
+        "a clock time with seconds",
+        _TURN,
+        _SESSION,
+    ),
+    "it is, of a day": Faulty(
+        "Be brief. It's Monday, 30 November 2026.",
+        "Monday",
+        "clock",
+        "a date in words",
+        _SESSION,
+        _REFERENCE,
+    ),
+    "label and clock": Faulty(
+        "You are a support agent.\nTime: 10:07:31",
+        "10:07:31",
+        "clock",
+        "a clock time with seconds",
+        _TURN,
+        _SESSION,
+    ),
+    "a second in a sentence": Faulty(
+        "The sensor was read at 10:07:31 and was dry.",
+        "10:07:31",
+        "clock",
+        "a clock time with seconds",
+        _TURN,
+        _STATIC,
+    ),
+    "an age alone": Faulty(
+        "Ann wrote.\n3 minutes ago\nBe brief.",
+        "3 minutes",
+        "clock",
+        "a relative time",
+        _TURN,
+        _STATIC,
+    ),
+    "a UUID of the first kind": Faulty(
+        "The shop's id 123e4567-e89b-12d3-a456-426614174000 is yours.",
+        "123e4567",
+        "injected-id",
+        "a UUID",
+        _SESSION,
+        _STATIC,
+    ),
+    "a request without a colon": Faulty(
+        "Request 123e4567-e89b-42d3-a456-426614174000\nYou are a support agent.",
+        "123e4567",
+        "injected-id",
+        "a UUID",
+        _TURN,
+        _SESSION,
+    ),
+    "an object": Faulty(
+        "Your helper is <Agent object at 0x7f6a03fbbc90>.",
+        "0x7f6a03fbbc90",
+        "injected-id",
+        "an object's address",
+        _TURN,
         _STATIC,
     ),
 }

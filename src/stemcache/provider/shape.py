@@ -16,13 +16,14 @@ agree at a cut agree at all before it.
 """
 
 from dataclasses import dataclass
-from typing import Literal
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Literal
 
 from stemcache.wire.api import Api
 from stemcache.wire.section import Section
+
+if TYPE_CHECKING:  # whoever only lays out prompts needs no numpy, half of the time an import takes
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = ["Mark", "Position", "Shape"]
 
@@ -58,8 +59,8 @@ class Shape:
     """One request."""
 
     positions: tuple[Position, ...]
-    fine_chain: npt.NDArray[np.uint64]
-    fine_tokens: npt.NDArray[np.int64]
+    fine_chain: "npt.NDArray[np.uint64]"
+    fine_tokens: "npt.NDArray[np.int64]"
     api: Api
     automatic: Mark | None = None
     """A mark on the request as a whole."""

@@ -9,6 +9,7 @@ from stemcache.prompt.stability import Stability
 from stemcache.prompt.tool import Tool
 from stemcache.prompt.volatile.check import VolatileError, check, find
 from stemcache.text.volatile.detector import Family
+from stemcache.text.volatile.mask import tokens
 from tests.prompt.volatile_texts import CLEAN, FAULTY, Faulty
 
 UUID = "9b2f0c1e-7a3d-4d55-8f0e-1b2c3d4e5f60"
@@ -20,7 +21,7 @@ def _segment(stability: Stability, *texts: str, allow: frozenset[str] = frozense
 
 def test_there_are_more_than_twenty_of_each() -> None:
     """As many false alarms could be given as faults missed."""
-    assert (len(CLEAN), len(FAULTY)) == (22, 25)
+    assert (len(CLEAN), len(FAULTY)) == (23, 33)
 
 
 @pytest.mark.parametrize("text", CLEAN.values(), ids=CLEAN.keys())
@@ -76,6 +77,24 @@ def test_a_long_handbook_around_it_hides_nothing(fault: Faulty) -> None:
     (found,) = find([_segment(Stability.STATIC, text)])
     assert found.offset == alone.offset + len(around) + 2
     assert found.what == alone.what
+
+
+@pytest.mark.parametrize("fault", FAULTY.values(), ids=FAULTY.keys())
+def test_what_is_refused_is_told_by_lint_too(fault: Faulty) -> None:
+    """Its detectors see the same piece, so that nothing is refused for a reason of our own."""
+    piece = fault.text[fault.text.index(fault.piece) :]
+    seen = {one.family for one in (*tokens(fault.text), *tokens(piece))}
+    pictured = fault.family == "environment"  # lint compares those line by line
+    assert pictured or fault.family in seen
+
+
+@pytest.mark.parametrize(
+    "piece", ["10:07:31", UUID, "3 minutes ago", "On branch main\n M src/a.py"]
+)
+def test_what_the_page_promises_is_refused_with_nothing_around_it(piece: str) -> None:
+    """docs/prompt.md names these four; each is refused, and taken where its family is allowed."""
+    (found,) = find([_segment(Stability.STATIC, piece)])
+    assert find([_segment(Stability.STATIC, piece, allow=frozenset({found.family}))]) == ()
 
 
 def test_the_error_says_what_where_and_what_to_do() -> None:

@@ -3,13 +3,14 @@
 | said by words beside it | changes |
 |---|---|
 | `the current time is 05:14`, `now: …` | with each request; a bare date with the conversation |
+| `It is 05:14:01.`, where a sentence begins; a line `Time: 05:14:01` | the same |
 | `updated: 3 minutes ago`, `uptime: 4:12`, `as of 30 November 2026, 05:14` | with each request |
 | `generated at 05:14:01`, `session started: …` | with the conversation |
 
-By its form alone, a date with a time to the second, unless the second is 00 or the last of a day,
-as people write them; what begins a line as `Date:` or `Time:`; and a date with a time that is all
-of its line, unless the time is a quarter of an hour's, as of plans. Law, changelog, opening hours,
-versions and deadlines are none of these.
+By its form alone, a time to the second, with or without a date, unless the second is 00 or the last
+of a day, as people write them; what begins a line as `Date:` or `Time:`; and a date with a time, or
+an age, that is all of its line, unless the time is a quarter of an hour's, as of plans. Law,
+changelog, opening hours, versions and deadlines are none of these.
 """
 
 import re
@@ -37,6 +38,11 @@ _NOW = re.compile(
     r"|\bthe\s(?:date|time|date\sand\stime|day)\s(?:is|today\sis)\b)" + _GAP,
     re.IGNORECASE,
 )
+_IT_IS = re.compile(
+    r"(?:^|[.!?:;(>]\s{0,2})\W{0,4}(?:it\sis|it's)\s(?:(?:about|already|exactly|just)\s)?$",
+    re.IGNORECASE,
+)
+"""Where a sentence begins: `as it is 10:07 there` may be anything's."""
 _AGE = re.compile(
     r"(?:\b(?:last|latest)[\s_-]?\w{2,16}|\b(?:updated|modified|edited|opened|sent|seen|active"
     r"|changed|synced|visited|logged\sin|asked|joined))(?:[\s_-]at)?\W{0,4}$",
@@ -74,6 +80,8 @@ _AS_OF = re.compile(r"\bas\sof\W{1,4}(?:the\s)?$", re.IGNORECASE)
 _BARE = re.compile(r"[^\w|-]*")
 _QUARTER = re.compile(r"\d\d?:(?:00|15|30|45)(?![:\d])")
 _DATED = frozenset({"HTTP date", "Unix date line", "ISO time", "date", "date in words"})
+_SECONDS = re.compile(r"\d:[0-5]\d:[0-5]\d")
+"""Not `09:00-17:30`, hours that look like a time with its zone."""
 _BY_HAND = re.compile(r"\d\d?:\d\d:00(?!\d)(?![.,]\d{0,8}[1-9])|23:59:59")
 
 
@@ -85,7 +93,7 @@ def clock_sight(line: Line, token: Token) -> Sight | None:
         return None
     fine = finest(token, piece)
     runs = token.name in {"duration", "clock time"} and _RUNNING.search(ahead) is not None
-    told = (True, True) if runs else _told(token, piece, ahead, fine)
+    told = (True, True) if runs else _told(line, token, ahead, fine)
     if told is None and fine and token.name in _DATED and _is_all(line, token):
         told = None if _QUARTER.search(piece) or _BY_HAND.search(piece) else (False, True)
     if told is None:
@@ -100,16 +108,21 @@ def clock_sight(line: Line, token: Token) -> Sight | None:
     )
 
 
-def _told(token: Token, piece: str, ahead: str, fine: str) -> tuple[bool, bool] | None:
+def _told(line: Line, token: Token, ahead: str, fine: str) -> tuple[bool, bool] | None:
     """Whether words say so, and whether it changes with each request."""
+    piece = line.text[token.start : token.end]
     if token.name == "relative time":
         aged = _AGE.search(ahead) or (_COLUMN.search(ahead) and any(map(str.isdigit, piece)))
-        return (True, True) if aged else None
+        if aged:
+            return True, True
+        return (False, True) if _is_all(line, token) and any(map(str.isdigit, piece)) else None
     if token.name == "duration":
         return None
     now = _NOW.search(ahead)
     if now is not None:
         return None if is_supposed(ahead[: now.start()]) else (True, bool(fine))
+    if _IT_IS.search(ahead):
+        return True, bool(fine)
     if _STARTED.search(ahead):
         return True, False
     if fine and _STAMP.search(ahead):
@@ -119,10 +132,11 @@ def _told(token: Token, piece: str, ahead: str, fine: str) -> tuple[bool, bool] 
     if token.name.startswith("Unix time"):
         by_form = _UNIX.search(ahead) or (token.name == "Unix time" and "." in piece)
         return (False, True) if by_form else None
-    to_the_second = fine not in {"", "minutes"} and token.name in _DATED
-    if (to_the_second and not _BY_HAND.search(piece)) or _FIELD.search(ahead):
-        return False, bool(fine)
-    return None
+    to_the_second = _SECONDS.search(piece) is not None and not _BY_HAND.search(piece)
+    if _FIELD.search(ahead):
+        # A mail has its date for good; a time of day to the second is nobody's but a clock's.
+        return to_the_second and token.name == "clock time", bool(fine)
+    return (False, True) if to_the_second else None
 
 
 def _is_all(line: Line, token: Token) -> bool:

@@ -5,9 +5,9 @@
 | `request id: …`, `nonce=…`, `this is turn 7`, a billing header | with each request |
 | `session id: …`, `thread=…` | with the conversation |
 
-By its form alone: a UUID, a ULID, 32 digits of hexadecimal that are no checksum, a long `req_…`, an
-address or a path of one session, and a `user id:` that begins a line. Catalogues, commits, colours
-and names of models are none of these.
+By its form alone: a UUID, a ULID, 32 digits of hexadecimal that are no checksum, a long `req_…`,
+`<Agent object at 0x7f6a…>`, an address or a path of one session, and a `user id:` that begins a
+line. Catalogues, commits, colours and names of models are none of these.
 """
 
 import re
@@ -59,10 +59,10 @@ _CHECKSUM = re.compile(
     r"|etag|image|@)[\w\s:=@/\"'`(-]{0,24}$",
     re.IGNORECASE,
 )
-_SHOWN_UUID = re.compile(
-    r"(?:123e4567-e89b-|550e8400-e29b-|f47ac10b-58cc-|12345678-1234-|(?P<one>[0-9a-f])(?P=one){7}-)",
-    re.IGNORECASE,
-)
+_FILLED_IN = re.compile(r"(?:12345678-1234-|(?P<one>[0-9a-f])(?P=one){7}-)", re.IGNORECASE)
+"""UUIDs that stand for one, as all noughts do."""
+_OBJECT = re.compile(r"<[^<>\n]{1,80}\sat\s$")
+"""Ahead of an address: how Python shows an object that has no text of its own."""
 _RUNS = re.compile(r"[0-9A-Za-z]+")
 _PLAIN = re.compile(r"\d+[A-Za-z]*|[A-Za-z]+\d+")
 _ADDRESS = re.compile(r"https?://\S*$")
@@ -87,14 +87,16 @@ def id_sight(line: Line, token: Token) -> Sight | None:
     if is_supposed(ahead) or _ADDRESS.search(line.text, max(0, token.start - 400), token.start):
         return None
     begins = _BEGINS.search(line.text, max(0, token.start - 48), token.start) is not None
-    told = _told(token, line.text[token.start : token.end], ahead, begins=begins)
+    piece = line.text[token.start : token.end]
+    shown = piece.startswith("0x") and _OBJECT.search(ahead) is not None
+    told = (False, True) if shown else _told(token, piece, ahead, begins=begins)
     if told is None:
         return None
     said, each_request = told
     return Sight(
         at=token.start,
         family=Family.ID,
-        what=phrase(token.name, ""),
+        what="an object's address" if shown else phrase(token.name, ""),
         said=said,
         each_request=each_request,
     )
@@ -114,7 +116,7 @@ def _told(token: Token, piece: str, ahead: str, *, begins: bool) -> tuple[bool, 
         return (False, False) if _RANDOM_PATH.search(piece) else None
     if token.name in {"random token", "random suffix"}:
         return None
-    if _SHOWN_UUID.match(piece) or not _is_machine_made(token, piece, ahead):
+    if _FILLED_IN.match(piece) or not _is_machine_made(token, piece, ahead):
         return None
     if _OF_A_REQUEST.search(ahead):
         return True, True
