@@ -358,6 +358,13 @@ def test_options_that_cannot_be_are_refused(options: dict[str, Any], said: str) 
         _found(lambda: "Be kind.", **options)
 
 
+@pytest.mark.parametrize("builder", [3, None, "prompt", {"messages": []}])
+def test_what_cannot_be_called_is_refused(builder: Any) -> None:
+    """A prompt given in place of its builder too."""
+    with pytest.raises(UsageError, match=r"the builder is a \w+; give the function that builds"):
+        assert_prefix_stable(builder)
+
+
 def test_the_message_points_at_the_byte() -> None:
     """Section, pointer, offsets, both texts, cause and advice, in one screen."""
     said = str(_found(stability_faulty.iso_clock, allow={"time-zone"}))

@@ -17,12 +17,14 @@ call it keeps from a world that was made up: where other tests read such a cache
 """
 
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
 from stemcache.errors import UsageError, unknown_choice
+from stemcache.integrations.stability_address import hidden
+from stemcache.integrations.stability_compare import Difference
 from stemcache.integrations.stability_find import OutOfTime, effect_of, findings
 from stemcache.integrations.stability_process import Parcel, UnableError, parcel, run_apart
 from stemcache.integrations.stability_prompt import Reading, Seen
@@ -111,6 +113,11 @@ def check_prefix_stable(
     Raises UsageError for options that cannot be, for what is no prompt, and where time is over
     before all was tried; and whatever the builder raises by itself.
     """
+    if not callable(build_prompt):
+        raise UsageError(
+            f"the builder is a {type(build_prompt).__name__}; give the function that builds the "
+            "prompt, and its arguments behind it"
+        )
     if runs < 1:
         raise UsageError(f"runs={runs}; a prompt is built under at least 1 variant of each")
     reading = Reading(until, _api(api))
@@ -167,20 +174,17 @@ class _Check:
                 "clocks, ids and chance held still and directories sorted"
             )
             raise held.error
-        again = effect_of(held, self._attempt(base))
+        built = self._attempt(base)
+        again = self._effect(held, built)
+        if isinstance(again, Difference) and again.of_an_address:
+            self.found.append(Finding((Perturbation.ADDRESS,), again))
+            again = self._effect(held, built)
         self.checked.append(Perturbation.AGAIN)
         if again is not None:
             self.found.append(Finding((Perturbation.AGAIN,), again))
             return  # nothing that is changed could be told from nothing
         which = self.allow.without(ANYWHERE)
-        self.found += findings(
-            held,
-            which,
-            seed=self.seed,
-            runs=self.runs,
-            attempt=self._attempt,
-            unchanged=Perturbation.AGAIN,
-        )
+        self._find(held, which, self._attempt, unchanged=Perturbation.AGAIN)
         self.checked += which
         self._variables(held, read)
         if Perturbation.LOCALE in which and installed_locale(1) is None:
@@ -196,13 +200,51 @@ class _Check:
             return
         together = self._attempt(World(seed=self.seed, variables=values))
         self.checked += [f"${name}" for name in values]
-        if effect_of(held, together) is None:
+        if self._effect(held, together) is None:
             return
         for name, value in values.items():
             outcome = self._attempt(World(seed=self.seed, variables={name: value}))
-            effect = effect_of(held, outcome)
+            effect = self._effect(held, outcome)
             if effect is not None and not isinstance(effect, Raised):
                 self.found.append(Finding((name,), effect))
+
+    def _find(
+        self,
+        held: Seen,
+        which: Sequence[Perturbation],
+        attempt: Callable[[World], Outcome],
+        *,
+        unchanged: Perturbation,
+    ) -> None:
+        """All causes. Where it is addresses, also what else there is when those are hidden."""
+        for hiding in (self._hiding(), True):
+
+            def attempted(world: World, hiding: bool = hiding) -> Outcome:  # noqa: FBT001 - of its round
+                return _shown(attempt(world), hiding=hiding)
+
+            found = findings(
+                hidden(held) if hiding else held,
+                [one for one in which if not self._is_known(one)],
+                seed=self.seed,
+                runs=self.runs,
+                attempt=attempted,
+                unchanged=unchanged,
+            )
+            self.found += found
+            if hiding or not self._is_known(Perturbation.ADDRESS):
+                return
+
+    def _hiding(self) -> bool:
+        """Whether addresses may differ, or are told already."""
+        allowed_to = Perturbation.ADDRESS in self.allow.perturbations
+        return allowed_to or self._is_known(Perturbation.ADDRESS)
+
+    def _is_known(self, cause: Perturbation) -> bool:
+        return any(cause in one.causes for one in self.found)
+
+    def _effect(self, held: Seen, outcome: Outcome) -> Difference | Raised | None:
+        hiding = self._hiding()
+        return effect_of(hidden(held) if hiding else held, _shown(outcome, hiding=hiding))
 
     def _attempt(self, world: World) -> Outcome:
         if monotonic() >= self.ends_s:
@@ -229,8 +271,7 @@ class _Check:
                 f"hash seeds and other processes: the builder raises there: {held.said}"
             )
             return
-        known = {cause for one in self.found for cause in one.causes}
-        which = [one for one in self.allow.without(IN_A_PROCESS) if one not in known]
+        which = [one for one in self.allow.without(IN_A_PROCESS) if not self._is_known(one)]
 
         def attempt(world: World) -> Outcome:
             try:
@@ -238,14 +279,7 @@ class _Check:
             except UnableError as error:
                 return Raised(str(error), str(error))
 
-        self.found += findings(
-            held,
-            which,
-            seed=self.seed,
-            runs=self.runs,
-            attempt=attempt,
-            unchanged=Perturbation.PROCESS,
-        )
+        self._find(held, which, attempt, unchanged=Perturbation.PROCESS)
         self.checked += [one for one in which if one not in self.checked]
 
     def _apart(self, sent: Parcel, world: World) -> Outcome:
@@ -257,6 +291,10 @@ class _Check:
             checked=tuple(map(str, self.checked)),
             unchecked=tuple(self.unchecked),
         )
+
+
+def _shown(outcome: Outcome, *, hiding: bool) -> Outcome:
+    return hidden(outcome) if hiding and isinstance(outcome, Seen) else outcome
 
 
 def _place(finding: Finding) -> tuple[bool, int]:

@@ -11,10 +11,11 @@ parameters that some provider's rule makes part of its key or of its choice of a
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from stemcache.integrations.stability_address import KIND, holds_address
 from stemcache.integrations.stability_prompt import Passage, Seen
 from stemcache.lint.text_class import classify
 
@@ -22,7 +23,6 @@ __all__ = ["Difference", "difference"]
 
 _BEFORE_CHARS, _BEHIND_CHARS = 32, 40
 _WINDOW_CHARS = 4_096
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,16}")
 _NUMBER = re.compile(r"[+-]?\d[\d.,'   _]*(?:[eE][+-]?\d+)?")
 _WORD = re.compile(r"\w+|[^\w\s]")
 
@@ -47,6 +47,11 @@ class Difference:
     before_chars: int
     """How many of them stand before it, in both."""
 
+    @property
+    def of_an_address(self) -> bool:
+        """Whether it is where an object lies that differs, whatever else was varied."""
+        return KIND in self.kind
+
 
 def difference(held: Seen, other: Seen) -> Difference | None:
     """The first, or None where all that has to stay is equal. Linear."""
@@ -69,7 +74,7 @@ def _differing(held: Seen, other: Seen, number: int, new: Passage, prefix_bytes:
     at = _first(old.text, new.text)
     kind = _passage_kind(held, other, number, new)
     if kind is None:
-        kind = _kind(old.text, new.text, at)
+        kind = _kind(old.text, new.text, at, held.ids, other.ids)
     start = max(0, at - _BEFORE_CHARS)
     offset = _common_bytes(old.text, new.text, at)
     return Difference(
@@ -133,9 +138,9 @@ def _passage_kind(held: Seen, other: Seen, number: int, new: Passage) -> str | N
     return None
 
 
-def _kind(old: str, new: str, at: int) -> str:
-    if _holds(_ADDRESS, old, at) and _holds(_ADDRESS, new, at):
-        return "the address of an object, as the default repr writes it"
+def _kind(old: str, new: str, at: int, ids: Collection[int], new_ids: Collection[int]) -> str:
+    if holds_address(old, at, ids) and holds_address(new, at, new_ids):
+        return f"{KIND}, as id() and the default repr write it"
     if _same_json(old, new):
         return "the order of keys: the same JSON, its objects written in another order"
     ours, theirs = _windows(old, new, at)
@@ -219,13 +224,14 @@ def _parameter(held: Seen, other: Seen, prefix_bytes: int) -> Difference | None:
         if old == new or pointer not in _keys():
             continue
         at = _first(old, new)
+        told = _kind(old, new, at, held.ids, other.ids)
         start = max(0, at - _BEFORE_CHARS)
         return Difference(
             section="parameters",
             pointer=pointer,
             offset_bytes=_common_bytes(old, new, at),
             prefix_bytes=prefix_bytes,
-            kind=f"a parameter that is part of a cache's key ({_kind(old, new, at)})",
+            kind=f"a parameter that is part of a cache's key ({told})",
             old=old[start : at + _BEHIND_CHARS],
             new=new[start : at + _BEHIND_CHARS],
             before_chars=at - start,

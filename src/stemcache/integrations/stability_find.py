@@ -53,6 +53,9 @@ def findings(
         effect = under(which)
         if effect is None:
             continue
+        if isinstance(effect, Difference) and effect.of_an_address:
+            # Objects lie elsewhere in every run, moved or not.
+            return (Finding((Perturbation.ADDRESS,), effect),)
         try:
             again = under(()) if which else effect
             if again is not None:

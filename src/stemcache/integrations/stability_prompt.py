@@ -13,7 +13,7 @@ Of a layout it is all that is not declared to be of a turn.
 import base64
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -62,6 +62,14 @@ class Seen:
     """Number of passages that have to stay."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     """JSON of what is no passage, by pointer, keys sorted."""
+    ids: tuple[int, ...] = ()
+    """Numbers in it that `id()` gave to the builder."""
+
+    def rewritten(self, change: Callable[[str], str]) -> "Seen":
+        """With every text as a function makes it."""
+        passages = tuple(dataclasses.replace(one, text=change(one.text)) for one in self.passages)
+        parameters = {pointer: change(text) for pointer, text in self.parameters.items()}
+        return dataclasses.replace(self, passages=passages, parameters=parameters)
 
     def to_json(self) -> str:
         """For another process."""
@@ -72,7 +80,7 @@ class Seen:
         """What `to_json` wrote."""
         fields = json.loads(text)
         passages = tuple(Passage(**one) for one in fields["passages"])
-        return cls(passages, fields["cut"], fields["parameters"])
+        return cls(passages, fields["cut"], fields["parameters"], tuple(fields["ids"]))
 
 
 def seen(value: object, reading: Reading) -> Seen:
