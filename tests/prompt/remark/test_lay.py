@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from stemcache.prompt.part import Text
-from stemcache.prompt.remark import lay
+from stemcache.prompt.remark import changing
 from stemcache.prompt.remark.lay import laid_of
 from stemcache.prompt.segment import Segment
 from stemcache.prompt.stability import Stability
@@ -15,23 +15,25 @@ from stemcache.wire.api import Api
 
 CLOCK = "It is 2026-11-30T09:15:02Z."
 SESSION = "session id: 9b2f0c1e-77aa-4d2e-8f00-3c9d1e2f4a5b"
+QUESTION = "q"
 LONG = "Rule 12 of 40: be kind, be brief.\n" * 10_000
 
 
 @pytest.fixture
 def searched(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The texts that are searched, by a process that has seen none."""
+    """The system texts that are searched, by a process that has seen none."""
     seen: list[str] = []
 
     def counted(segments: Iterable[Segment]) -> tuple[Found, ...]:
         given = list(segments)
-        seen.extend(part.text for one in given for part in one.parts if isinstance(part, Text))
+        texts = [part.text for one in given for part in one.parts if isinstance(part, Text)]
+        seen.extend(text for text in texts if text != QUESTION)
         return find(given)
 
-    monkeypatch.setattr(lay, "find", counted)
-    lay._fits.cache_clear()
+    monkeypatch.setattr(changing, "find", counted)
+    changing._fits.cache_clear()
     yield seen
-    lay._fits.cache_clear()
+    changing._fits.cache_clear()
 
 
 def stability(text: str) -> Stability:
@@ -39,7 +41,7 @@ def stability(text: str) -> Stability:
     body = {
         "model": "claude-sonnet-5",
         "system": text,
-        "messages": [{"role": "user", "content": "q"}],
+        "messages": [{"role": "user", "content": QUESTION}],
     }
     return laid_of(prompt_of(body, Api.MESSAGES)).pieces[0].stability
 

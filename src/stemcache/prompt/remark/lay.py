@@ -4,13 +4,13 @@
 tools      static                       a tool may have been made for one user: who knows
 system     static │ session │ turn      by what is volatile at its ends: nothing, an id, a clock
 messages   session                      a history that grows; the newest message is part of it
+           turn                         a text of the newest with a clock that will be left out
 ```
 Only for placing marks: what a renderer needs is not in the pieces. A clock in the midst of a long
 text is not seen: then a mark may be written that nobody reads, as one is in a text of other words.
 """
 
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
 
 from stemcache.prompt.count import count_bytes, part_tokens
 from stemcache.prompt.marks.markable import is_markable
@@ -26,10 +26,10 @@ from stemcache.prompt.part import (
     ToolResult,
 )
 from stemcache.prompt.piece import Laid, Piece
+from stemcache.prompt.remark.changing import ANSWERS, changing, fits
 from stemcache.prompt.segment import Segment
 from stemcache.prompt.stability import Stability
 from stemcache.prompt.tool import Tool
-from stemcache.prompt.volatile.check import find
 from stemcache.provider.shape import Run
 from stemcache.trace.spans.span import Prompt, Span, SpanKind
 from stemcache.wire.api import Api
@@ -43,28 +43,22 @@ _RUNS: Mapping[SpanKind, Run] = {
     SpanKind.TOOL_USE: "tool_use",
     SpanKind.TOOL_RESULT: "tool_result",
 }
-_ANSWERS = frozenset({"assistant", "model"})
-_SEARCHED_CHARS = 8_192
-"""Of either end of a system text: a search takes up to 3 ms a thousand characters, and what
-programs write into such a text they write above it or below it."""
-_REMEMBERED = 512
-"""Texts, or ends of them, that are searched once: at most twice `_SEARCHED_CHARS` each."""
 
 
 def laid_of(prompt: Prompt) -> Laid:
-    """Piece i is span i. Linear; what is volatile is looked for at the ends of system texts.
+    """Piece i is span i. Linear; what is volatile is looked for at texts' ends (`changing`)."""
+    going = changing(prompt)
+    return Laid(
+        tuple(_piece(prompt.api, span, changes=at in going) for at, span in enumerate(prompt.spans))
+    )
 
-    Each text or end once: below 50 ms where it is full of numbers, 5 ms where it is words.
-    """
-    return Laid(tuple(_piece(prompt.api, span) for span in prompt.spans))
 
-
-def _piece(api: Api, span: Span) -> Piece:
-    speaker: Speaker = "assistant" if span.role in _ANSWERS else "user"
+def _piece(api: Api, span: Span, *, changes: bool) -> Piece:
+    speaker: Speaker = "assistant" if span.role in ANSWERS else "user"
     part = None if span.section is Section.TOOLS else _part(api, span)
     return Piece(
         section=span.section,
-        stability=_stability(span),
+        stability=_stability(span, changes=changes),
         tokens=count_bytes(span.text) or 1 if part is None else _tokens(part, span),
         source=_source(span, speaker),
         part=part,
@@ -86,34 +80,10 @@ def _source(span: Span, speaker: Speaker) -> Tool | Segment | Message:
             return Message(speaker, ())
 
 
-def _stability(span: Span) -> Stability:
+def _stability(span: Span, *, changes: bool) -> Stability:
     if span.section is Section.MESSAGES:
-        return Stability.SESSION
-    if span.section is Section.TOOLS:
-        return Stability.STATIC
-    fits = Stability.STATIC
-    for end in _ends(span.text):
-        fits = max(fits, _fits(end), key=lambda one: one.rank)
-        if fits is Stability.TURN:
-            break
-    return fits
-
-
-def _ends(text: str) -> Iterator[str]:
-    """The text, or what is searched of a longer one; the lower end begins with a line."""
-    if len(text) <= 2 * _SEARCHED_CHARS:
-        yield text
-        return
-    yield text[:_SEARCHED_CHARS]
-    below = text[-_SEARCHED_CHARS:]
-    yield below[below.find("\n") + 1 :]
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _fits(text: str) -> Stability:
-    """Where it would be right by what is volatile in it; STATIC where nothing is."""
-    found = find([Segment(name="system", stability=Stability.STATIC, parts=(Text(text),))])
-    return max((one.fits for one in found), key=lambda one: one.rank, default=Stability.STATIC)
+        return Stability.TURN if changes else Stability.SESSION
+    return Stability.STATIC if span.section is Section.TOOLS else fits(span.text)
 
 
 def _part(api: Api, span: Span) -> Part:

@@ -11,15 +11,17 @@ marks, or asks for automatic ones, the body is left as it is.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from stemcache.prompt.given import check_type, chosen
 from stemcache.prompt.marks.forecast import Forecast
 from stemcache.prompt.marks.forecasts import a_request_a_minute
 from stemcache.prompt.marks.place import place
 from stemcache.prompt.marks.placement import Placement
 from stemcache.prompt.marks.supposed import supposed
 from stemcache.prompt.piece import Laid
+from stemcache.prompt.remark.changing import told
 from stemcache.prompt.remark.lay import laid_of
 from stemcache.prompt.remark.write import written
 from stemcache.provider.book import Book, shipped_book
@@ -65,8 +67,11 @@ def marked(
     `placement` is used in place of the best one; its boundaries count the blocks of the body in the
     provider's order.
     Without `forecast` a request a minute is expected of everybody. A body that cannot be read is
-    given back, with the reason: what an API refuses is for the API to say.
+    given back, with the reason: what an API refuses is for the API to say. Raises UsageError for
+    what is no body at all, an API that there is not, and a placement that does not fit.
     """
+    check_type(body, Mapping, "the body", "give the body of a request, a dictionary")
+    api = chosen(api, Api, "api", "marked")
     try:
         seen = prompt_of(body, api)
     except BadBodyError as error:
@@ -103,7 +108,7 @@ def _placed(
     assert found.rule is not None, "what has no rule is not placed"
     laid = laid_of(prompt)
     expected = (forecast or a_request_a_minute)(laid)
-    return place(
+    placement = place(
         laid,
         rule=found.rule,
         price=found.price,
@@ -111,6 +116,7 @@ def _placed(
         held=supposed(laid, rule=found.rule, price=found.price, forecast=expected, most=most),
         most=most,
     )
+    return replace(placement, why=(*told(laid), *placement.why))
 
 
 def _is_marked(prompt: Prompt) -> bool:
