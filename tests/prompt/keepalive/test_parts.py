@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -304,3 +305,14 @@ def test_fewer_than_one_turn_is_refused() -> None:
                 written_tokens=written,
                 turns=turns,
             )
+
+
+def test_a_model_without_a_rule_is_the_callers_error() -> None:
+    """What the book has of it is None; the page's snippet hands that on."""
+    book = load_book()
+    none: Any = book.rule_for("acme", "x", marked=True)
+    with pytest.raises(UsageError, match=r"rule is None; give the Rule that .* it finds None for"):
+        rates(none, None)
+    wrong: Any = 5.0
+    with pytest.raises(UsageError, match="price is of type float; give a Price"):
+        rates(OPUS, wrong)

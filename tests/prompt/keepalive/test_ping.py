@@ -126,13 +126,85 @@ def test_who_must_be_answered_can_say_so() -> None:
 
 
 def test_chat_asks_for_one_token_of_one_answer() -> None:
-    """By the name that the request has, for older servers know the old one only."""
+    """At OpenAI by the name that the request has, for older models know the old one only."""
     made = ping(CHAT, Api.CHAT)
     assert made.body["max_completion_tokens"] == made.most_output_tokens == 1
     assert not {"stream", "stream_options", "n"} & made.body.keys()
     older = ping({**CHAT, "max_tokens": 500}, Api.CHAT).body
     assert older["max_tokens"] == 1
     assert "max_completion_tokens" not in older
+    both = ping({**CHAT, "max_tokens": 500, "max_completion_tokens": 600}, Api.CHAT).body
+    assert (both["max_tokens"], both["max_completion_tokens"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("model", "provider", "name"),
+    [
+        ("gpt-5.6", None, "max_completion_tokens"),
+        ("our-deployment", "azure", "max_completion_tokens"),
+        ("deepseek-chat", None, "max_tokens"),
+        ("deepseek-chat", "deepseek", "max_tokens"),
+        ("mistral-large-latest", None, "max_tokens"),
+        ("a-model-of-ours", None, "max_tokens"),
+        ("a-model-of-ours", "vllm", "max_tokens"),
+        ("a-model-of-ours", "openai", "max_completion_tokens"),
+    ],
+)
+@pytest.mark.parametrize("given", [{}, {"max_tokens": 500}, {"max_completion_tokens": 500}])
+def test_chat_limits_what_the_server_heeds(
+    model: str, provider: str | None, name: str, given: dict[str, int]
+) -> None:
+    """DeepSeek ignores OpenAI's name and would bill a whole answer; Mistral refuses it."""
+    made = ping({**CHAT, "model": model, **given}, Api.CHAT, provider=provider)
+    kept = given.keys() if given and name == "max_completion_tokens" else {name}
+    limits = {one: made.body[one] for one in made.body if one.startswith("max_")}
+    assert limits == dict.fromkeys(kept, 1)
+    assert made.most_output_tokens == 1
+
+
+def test_a_server_that_nobody_knows_is_an_error_with_the_nearest() -> None:
+    """As in a layout."""
+    with pytest.raises(UsageError, match=r"unknown provider 'deepsek'.*did you mean 'deepseek'"):
+        ping(CHAT, Api.CHAT, provider="deepsek")
+
+
+@pytest.mark.parametrize(
+    ("changes", "limit", "most"),
+    [
+        ({"thinking": {"type": "enabled", "budget_tokens": 2_048}}, 2_049, 2_049),
+        ({"reasoning": {"max_tokens": 2_000}}, 2_001, 2_001),
+        ({"reasoning": {"effort": "low"}}, 1, 1),
+        ({"enable_thinking": True, "thinking_budget": 900}, 1, 901),
+    ],
+)
+def test_thoughts_of_a_chat_are_counted(changes: dict[str, Any], limit: int, most: int) -> None:
+    """Inside of the limit where they have to fit under it, beside it at Qwen."""
+    made = ping({**CHAT, "model": "qwen-max", **changes}, Api.CHAT)
+    assert (made.body["max_tokens"], made.most_output_tokens) == (limit, most)
+    assert {name: made.body[name] for name in changes} == changes
+
+
+def test_a_predicted_answer_is_not_paid_for() -> None:
+    """What of it is not taken is billed as output."""
+    body = {**CHAT, "prediction": {"type": "content", "content": "a file" * 1_000}}
+    assert "prediction" not in ping(body, Api.CHAT).body
+
+
+@pytest.mark.parametrize(
+    ("api", "name"),
+    [
+        (Api.MESSAGES, "messages"),
+        (Api.CHAT, "messages"),
+        (Api.RESPONSES, "conversation or input or previous_response_id or prompt"),
+        (Api.GENERATE, "contents"),
+        (Api.CONVERSE, "messages"),
+        (Api.COMPLETIONS, "prompt"),
+    ],
+)
+def test_a_body_without_a_prompt_is_none(api: Api, name: str) -> None:
+    """It is no request, and there is nothing to keep warm."""
+    with pytest.raises(UsageError, match=f"the body of a ping has no {name}; give the last"):
+        ping({}, api)
 
 
 def test_responses_are_prepared_without_an_answer_where_they_have_cache_options() -> None:
@@ -174,4 +246,8 @@ def test_a_body_with_odd_tables_is_refused() -> None:
     with pytest.raises(UsageError, match="budget_tokens of the request is no number of tokens"):
         ping({**MESSAGES, "thinking": {"type": "enabled"}}, Api.MESSAGES)
     with pytest.raises(UsageError, match="inferenceConfig of the request is no object"):
-        ping({"inferenceConfig": 3}, Api.CONVERSE)
+        ping({"messages": [], "inferenceConfig": 3}, Api.CONVERSE)
+    with pytest.raises(UsageError, match=r"reasoning\.max_tokens of the request is no number of"):
+        ping({**CHAT, "reasoning": {"max_tokens": "many"}}, Api.CHAT)
+    with pytest.raises(UsageError, match=r"^thinking_budget of the request is no number"):
+        ping({**CHAT, "thinking_budget": -1}, Api.CHAT)

@@ -362,3 +362,30 @@ def test_an_error_of_the_listener_is_raised_at_the_end() -> None:
         asyncio.run(run(fails=False))
     with pytest.raises(KeyError, match="of the caller"):
         asyncio.run(run(fails=True))
+
+
+def test_what_is_appended_to_the_history_changes_no_ping() -> None:
+    """Callers go on with the list that they sent; texts are not copied."""
+    text = "a long text " * 1_000
+    history: list[dict[str, Any]] = [{"role": "user", "content": [{"text": text}]}]
+    body = {"messages": history, "max_tokens": 9}
+    sent: list[dict[str, Any]] = []
+    stage = Stage()
+
+    async def send(prefix: dict[str, Any]) -> None:
+        sent.append(prefix)
+
+    async def run() -> None:
+        async with KeepAlive(
+            send=send, gaps=LONG, ledger=FREE, clock=stage, sleep=stage.sleep
+        ) as alive:
+            alive.used("a", body, stakes=STAKES, life=LIFE)
+            history[0]["content"].append({"text": "more"})
+            history.append({"role": "assistant", "content": "At nine."})
+            body["max_tokens"] = 4_000
+            await stage.go(300.0)
+
+    asyncio.run(run())
+    (ping,) = sent
+    assert ping == {"messages": [{"role": "user", "content": [{"text": text}]}], "max_tokens": 9}
+    assert ping["messages"][0]["content"][0]["text"] is text

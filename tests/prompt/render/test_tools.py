@@ -40,6 +40,21 @@ def test_names_are_what_the_api_takes(name: str, refused: set[Api]) -> None:
             check_name(tool(name), api)
 
 
+@pytest.mark.parametrize(
+    ("api", "ends"),
+    [(Api.CONVERSE, ", 64 at most"), (Api.MESSAGES, ", 128 at most"), (Api.RESPONSES, "and '-'")],
+)
+def test_a_name_that_is_refused_is_shown_whole_with_what_is_taken(api: Api, ends: str) -> None:
+    """Each API's own number; only what nobody would read to its end is cut, and counted."""
+    name = "a name of " + "f" * 125
+    with pytest.raises(UsageError) as caught:
+        check_name(tool(name), api)
+    assert f"a tool is called {name!r}, which" in str(caught.value)
+    assert str(caught.value).endswith(ends)
+    with pytest.raises(UsageError, match=r"'a{160}'… \(1,000 characters\), which messages does"):
+        check_name(tool("a" * 1_000), Api.MESSAGES)
+
+
 def test_a_name_of_a_call_has_the_bounds_of_the_service_model() -> None:
     """What boto3's own model of Converse says of ToolName."""
     loaders = pytest.importorskip("botocore.loaders")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from stemcache.errors import UsageError
+from stemcache.prompt.given import check_type
 from stemcache.prompt.marks.terms import terms_of
 from stemcache.provider.cache.cut import counted
 from stemcache.provider.price import Price
@@ -55,8 +56,17 @@ def rates(
 ) -> Rates:
     """Rates for prompts of a length, written for a lifetime; None is the default one.
 
-    Raises UsageError for a lifetime that the rule does not have or whose price is not known.
+    Raises UsageError for no rule, as the book has of a model that it does not know, and for a
+    lifetime that the rule does not have or whose price is not known.
     """
+    check_type(
+        rule,
+        Rule,
+        "rule",
+        "give the Rule that load_book().rule_for(provider, model, marked=True) finds; it finds "
+        "None for a model that no rule speaks of, and there is nothing to plan by",
+    )
+    check_type(price, Price | None, "price", "give a Price, as load_book().price(...) has it")
     names = [one.name for one in rule.ttls]
     if ttl is not None and ttl not in names:
         raise UsageError(

@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Generic, Literal, Self, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 from stemcache.clock import Clock
 from stemcache.errors import UsageError
@@ -133,7 +133,9 @@ class KeepAlive(Generic[P]):
         """A request of the conversation starts now: earlier plans are void, a new one is made.
 
         `prefix` is what a later request will share with this one, in whatever form `send` takes.
-        Raises UsageError outside of the context, and where the margin does not fit the lifetime.
+        Its lists and dictionaries are copied, so that a history which is appended to changes no
+        ping; what is in them is shared. Raises UsageError outside of the context, and where the
+        margin does not fit the lifetime.
         """
         if not self._open:
             raise UsageError(
@@ -147,7 +149,7 @@ class KeepAlive(Generic[P]):
             if before.task is not None:
                 before.task.cancel()
         kept = _Kept(
-            prefix=prefix,
+            prefix=_copied(prefix),
             stakes=stakes,
             life=life,
             requested_s=now_s,
@@ -260,3 +262,12 @@ class KeepAlive(Generic[P]):
             self._on_event(
                 Event(name=name, step=step, at_s=self._clock.now(), plan=planned, why=why)
             )
+
+
+def _copied(prefix: Any) -> Any:
+    """As it is now: containers anew, texts and all else as they are. Linear in the containers."""
+    if type(prefix) is dict:
+        return {key: _copied(value) for key, value in prefix.items()}
+    if type(prefix) is list:
+        return [_copied(value) for value in prefix]
+    return prefix

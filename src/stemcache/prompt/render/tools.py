@@ -17,6 +17,7 @@ google-genai 3.6.1, where a name begins with a letter or `_`; servers of 2025 to
 """
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from stemcache.errors import UsageError
@@ -26,22 +27,31 @@ from stemcache.wire.api import Api
 
 __all__ = ["check_name", "schema_of"]
 
-_NAMES = {
-    Api.CONVERSE: re.compile(r"[a-zA-Z0-9_-]{1,64}"),
-    Api.GENERATE: re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}"),
-    Api.MESSAGES: re.compile(r"[a-zA-Z0-9_-]{1,128}"),
-    Api.RESPONSES: re.compile(r"[a-zA-Z0-9_-]+"),
+_NAMES: Mapping[Api, tuple[re.Pattern[str], int | None]] = {
+    Api.CONVERSE: (re.compile(r"[a-zA-Z0-9_-]+"), 64),
+    Api.GENERATE: (re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]*"), 128),
+    Api.MESSAGES: (re.compile(r"[a-zA-Z0-9_-]+"), 128),
+    Api.RESPONSES: (re.compile(r"[a-zA-Z0-9_-]+"), None),
 }
+"""By API, the letters of a name, and how many."""
+_MOST_OF_SERVERS = 64
+"""Of servers of chats that say how long a name may be."""
+_SHOWN_CHARS = 160
 _WITH_PROPERTIES = frozenset({Api.CHAT, Api.RESPONSES})
 
 
 def check_name(tool: Tool, api: Api, names: re.Pattern[str] | None = None) -> None:
     """Raise UsageError for a name that the API refuses, or a server of it that takes `names`."""
-    form = names or _NAMES.get(api)
-    if form is not None and not form.fullmatch(tool.name):
+    form, most = (names, _MOST_OF_SERVERS) if names else _NAMES.get(api, (None, None))
+    if form is None:
+        return
+    if not form.fullmatch(tool.name) or (most is not None and len(tool.name) > most):
+        shown, count = tool.name[:_SHOWN_CHARS], len(tool.name)
+        rest = f"… ({count:,} characters)" if count > _SHOWN_CHARS else ""
+        at_most = "" if most is None else f", {most} at most"
         raise UsageError(
-            f"a tool is called {tool.name[:80]!r}, which {api} does not take; "
-            "use letters, digits, '_' and '-', 64 at most"
+            f"a tool is called {shown!r}{rest}, which {api} does not take; "
+            f"use letters, digits, '_' and '-'{at_most}"
         )
 
 
