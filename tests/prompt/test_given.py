@@ -189,16 +189,15 @@ def test_lists_and_sets_are_taken_for_tuples_and_frozen_sets() -> None:
 
 
 def test_texts_of_a_class_of_their_own_are_kept_as_texts() -> None:
-    """Templates and enumerations have them; a half surrogate takes another way."""
+    """Templates and enumerations have them."""
 
     class Rendered(str):
         __slots__ = ()
 
-    for text in ("q", "q\ud83d"):
-        one, two = Conversation(), Conversation()
-        one.user(Rendered(text), Text(Stability.TURN))
-        two.user(text, Text("turn"))
-        assert one.digest == two.digest
+    one, two = Conversation(), Conversation()
+    one.user(Rendered("q"), Text(Stability.TURN))
+    two.user("q", Text("turn"))
+    assert one.digest == two.digest
 
 
 def test_a_generator_is_a_list() -> None:
@@ -211,7 +210,7 @@ def test_a_generator_is_a_list() -> None:
 def test_an_api_may_be_told_by_its_text() -> None:
     """A `StrEnum` is equal to it, and configuration files have texts."""
     name: Any = "chat"
-    assert ping({}, name) == ping({}, Api.CHAT)
+    assert ping({"messages": []}, name) == ping({"messages": []}, Api.CHAT)
     assert chosen("chat", Api, "api", "here") is Api.CHAT
 
 

@@ -314,3 +314,68 @@ def _check_messages(pieces: Sequence[Piece], *, apart: bool) -> None:
         else:
             assert one.ends_message
     assert not inside or inside[-1].ends_message
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (None, "what count gave is None; give a whole number from 0 on"),
+        (-5, "what count gave is -5; give a whole number from 0 on"),
+        (1.5, "what count gave is of type float; give a whole number"),
+        (True, "what count gave is of type bool; give a whole number"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("at", "whose"),
+    [
+        ("rules", "segment 'rules'"),
+        ("Does", "tool 'f'"),
+        ("hello", "message 0"),
+        ("now", "segment 'now'"),
+    ],
+)
+def test_a_count_that_is_no_number_is_told_with_its_place(
+    given: Any, said: str, at: str, whose: str
+) -> None:
+    """Whichever text it is asked about."""
+
+    def count(text: str) -> Any:
+        return given if at in text else 3
+
+    with pytest.raises(UsageError, match=f"^for {whose}, {said}"):
+        _counted(count)
+
+
+def test_a_count_that_raises_is_told_with_its_place() -> None:
+    """And what it raised is kept as the cause."""
+
+    def count(text: str) -> int:
+        return 1 // (len(text) - 5)
+
+    said = (
+        r"^for message 0, count raised ZeroDivisionError \(integer division .*\) at a text of 5 ch"
+    )
+    with pytest.raises(UsageError, match=said) as caught:
+        _counted(count)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def _counted(count: Callable[[str], int]) -> None:
+    layout = Layout([static("rules", "The rules.")], [_tool("f")], count=count)
+    layout.lay(ORDER, [_user("hello"), _assistant("Yes?")], [turn("now", "It is now.")])
+
+
+def test_numbers_of_another_library_are_counts() -> None:
+    """A tokenizer's may be NumPy's."""
+    numpy = pytest.importorskip("numpy")
+    layout = Layout([static("rules", "x")], count=lambda text: numpy.int64(len(text)))
+    assert [type(one.tokens) for one in layout.lay(ORDER).pieces] == [int]
+
+
+@pytest.mark.parametrize("made", [static, reference, session])
+def test_a_family_that_there_is_not_is_refused_at_once(made: Any) -> None:
+    """With the nearest one."""
+    with pytest.raises(
+        UsageError, match="unknown family 'clok' from allow of segment 'a'; did you"
+    ):
+        made("a", "x", allow={"clok"})

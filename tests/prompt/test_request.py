@@ -391,3 +391,10 @@ def test_why_names_a_tool_that_keeps_what_is_behind_it_from_being_shared() -> No
         "tool 'refund' is declared session and stands before 5,000 tokens that are more stable"
     )
     assert not any("refund" in one for one in why(Stability.STATIC))
+
+
+@pytest.mark.parametrize("model", ["", "  "])
+def test_a_model_without_a_name_is_refused(model: str) -> None:
+    """No API has one."""
+    with pytest.raises(UsageError, match="model is empty; give its name"):
+        Layout([]).request("openai", model, [Message("user", (Text("q"),))])

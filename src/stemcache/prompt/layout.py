@@ -27,14 +27,15 @@ from dataclasses import replace
 
 from stemcache.errors import UsageError
 from stemcache.prompt.canonical import canonical_schema
-from stemcache.prompt.count import count_bytes, part_tokens, tool_tokens
-from stemcache.prompt.given import check_callable, listed
+from stemcache.prompt.count import Count, count_bytes, part_tokens, tool_tokens
+from stemcache.prompt.given import check_callable, check_number, listed
 from stemcache.prompt.marks.markable import is_markable
 from stemcache.prompt.message import Message, Speaker
-from stemcache.prompt.part import Document, Image, Part, Text, ToolCall, ToolResult
+from stemcache.prompt.part import Part, Text, ToolCall, ToolResult
 from stemcache.prompt.piece import Laid, Piece
 from stemcache.prompt.render.media import check_media
 from stemcache.prompt.segment import Segment
+from stemcache.prompt.sendable import check_sendable
 from stemcache.prompt.stability import Stability
 from stemcache.prompt.tool import Tool
 from stemcache.prompt.volatile.check import VolatileError, check
@@ -56,9 +57,9 @@ class Layout:
 
     Raises UsageError for names that occur twice, segments without content and schemas that are no
     JSON, and VolatileError for text that will change in what is declared to stay: that look takes
-    about a second a megabyte. `count` gives the tokens of a text; without it they are estimated. It
-    is called for all texts of the history whenever a prompt is laid: one that is costly should
-    remember (`functools.cache`).
+    about a second a megabyte. `count` gives the tokens of a text, a whole number from 0 on; without
+    it they are estimated. It is called for all texts of the history whenever a prompt is laid: one
+    that is costly should remember (`functools.cache`).
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Layout:
             check_media(one.parts, f"segment {one.name!r}")
         if count is not None:
             check_callable(count, "count", "give a function from a text to its tokens")
-        self._count = count_bytes if count is None else count
+        self._count = count_bytes if count is None else _checked(count)
         self.tools: tuple[Tool, ...] = _ordered_tools(tools)
         """By stability and then by name, their schemas canonical."""
         stable = [one for one in given if one.stability is not Stability.TURN]
@@ -87,8 +88,8 @@ class Layout:
         )
         """Laid behind the history of every prompt, ahead of those that `lay` is given."""
         check(self.segments, self.tools)
-        self._tool_tokens = tuple(tool_tokens(tool, self._count) for tool in self.tools)
-        self._segment_tokens = {one.name: self._tokens(one.parts) for one in self.segments}
+        self._tool_tokens = tuple(self._tokens_of_tool(tool) for tool in self.tools)
+        self._segment_tokens = {one.name: self._tokens_of(one) for one in self.segments}
 
     def lay(
         self,
@@ -111,6 +112,8 @@ class Layout:
                 f"it needs each of {', '.join(Section)} once"
             )
         messages: tuple[Message, ...] = listed(history, Message, "the history", _HISTORY)
+        for at, message in enumerate(messages):
+            check_sendable(message.parts, f"message {at}")
         behind = self._behind(listed(turn, Segment, "turn", _TURN))
         first_media = next(
             (at for at, one in enumerate(self.segments) if _has_media(one)), len(self.segments)
@@ -196,7 +199,7 @@ class Layout:
                 Piece(
                     section=Section.MESSAGES,
                     stability=stability,
-                    tokens=part_tokens(part, self._count),
+                    tokens=self._tokens(part, source, number),
                     source=source,
                     part=part,
                     message=number,
@@ -209,8 +212,46 @@ class Layout:
             )
         return pieces
 
-    def _tokens(self, parts: Iterable[Text | Image | Document]) -> tuple[int, ...]:
-        return tuple(part_tokens(part, self._count) for part in parts if not _is_blank(part))
+    def _tokens_of(self, segment: Segment) -> tuple[int, ...]:
+        return tuple(self._tokens(part, segment, 0) for part in _parts(segment))
+
+    def _tokens(self, part: Part, source: Segment | Message, message: int) -> int:
+        try:
+            return part_tokens(part, self._count)
+        except _CountError as error:
+            segment = source.name if isinstance(source, Segment) else None
+            whose = f"message {message}" if segment is None else f"segment {segment!r}"
+            raise UsageError(f"for {whose}, {error}") from error.__cause__
+
+    def _tokens_of_tool(self, tool: Tool) -> int:
+        try:
+            return tool_tokens(tool, self._count)
+        except _CountError as error:
+            raise UsageError(f"for tool {tool.name!r}, {error}") from error.__cause__
+
+
+class _CountError(UsageError):
+    """`count` failed, or gave what is no number of tokens."""
+
+
+def _checked(count: Count) -> Count:
+    """The same, with errors for what is no number of tokens. Raises _CountError."""
+
+    def checked(text: str) -> int:
+        try:
+            tokens = count(text)
+        except Exception as error:
+            raise _CountError(
+                f"count raised {type(error).__name__} ({str(error)[:120]}) at a text of "
+                f"{len(text):,} characters; let it take any text"
+            ) from error
+        try:
+            check_number(tokens, "what count gave", low=0, whole=True)
+        except UsageError as error:
+            raise _CountError(str(error)) from None
+        return int(tokens)
+
+    return checked
 
 
 def _grouped(

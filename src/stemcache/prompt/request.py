@@ -51,6 +51,7 @@ from stemcache.prompt.render import messages as render_messages
 from stemcache.prompt.render import responses as render_responses
 from stemcache.prompt.render.chat_server import chat_server
 from stemcache.prompt.segment import Segment
+from stemcache.prompt.sendable import check_text, check_values
 from stemcache.provider.book import Book, shipped_book
 from stemcache.provider.price import Price
 from stemcache.provider.resolve import resolve
@@ -282,8 +283,12 @@ def _check_kinds(
 ) -> None:
     check_type(provider, str, "provider", "give a name, such as 'anthropic'")
     check_type(model, str, "model", "give its name")
+    if not str(model).strip():
+        raise UsageError("model is empty; give its name, such as 'claude-opus-4-5'")
+    check_text(str(model), "model")
     if options is not None:
         check_type(options, Mapping, "options", "give a dictionary of members of the body")
+        check_values(options, "options")
     if held is not None:
         listed(held, Held, "held", "give a list of Held(boundary, alive)")
     if most is not None:

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from stemcache.errors import UsageError
 from stemcache.prompt.given import check_type, chosen, listed
 from stemcache.prompt.part import Document, Image, Text
+from stemcache.prompt.sendable import check_sendable
 from stemcache.prompt.stability import Stability
+from stemcache.text.volatile.detector import Family
 
 __all__ = ["Content", "Segment", "families", "reference", "session", "static", "turn"]
 
@@ -46,6 +48,7 @@ class Segment:
             f"the content of {owner}",
             "give texts, pictures or files: a str, a Text, an Image or a Document",
         )
+        check_sendable(parts, owner)
         object.__setattr__(self, "parts", parts)
         check_type(self.version, str | None, f"the version of {owner}", "give a str, such as '3'")
         object.__setattr__(self, "allow", families(self.allow, owner))
@@ -93,6 +96,7 @@ def _made(
 
 
 def families(allow: Iterable[str], owner: str) -> frozenset[str]:
-    """A set of families of volatile text. Raises UsageError for one that is a text, or none."""
+    """A set of families of volatile text. Raises UsageError for a text, and one that is unknown."""
     use = "give a set of families: allow={'clock'}"
-    return frozenset(listed(allow, str, f"allow of {owner}", use))
+    names = listed(allow, str, f"allow of {owner}", use)
+    return frozenset(chosen(name, Family, "family", f"allow of {owner}") for name in names)

@@ -7,6 +7,7 @@ from typing import Any
 from stemcache.errors import UsageError
 from stemcache.prompt.given import check_type, chosen
 from stemcache.prompt.segment import families
+from stemcache.prompt.sendable import check_text
 from stemcache.prompt.stability import Stability
 
 __all__ = ["Tool"]
@@ -30,7 +31,9 @@ class Tool:
         owner = f"tool {self.name[:80]!r}"
         if not self.name:
             raise UsageError("a tool has no name; give one that says what it does")
+        check_text(self.name, "the name of a tool")
         check_type(self.description, str, f"the description of {owner}", "give a str, '' for none")
+        check_text(self.description, f"the description of {owner}")
         check_type(
             self.schema,
             Mapping,

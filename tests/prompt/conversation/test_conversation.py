@@ -1,7 +1,13 @@
 """Conversations that grow, fork and tell their prefixes apart, beside plain lists of messages."""
 
+import copy
 import gc
+import pickle
+import sys
+from collections.abc import Callable
 from random import Random
+from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -301,3 +307,94 @@ def test_a_conversation_is_no_key_of_a_dictionary_and_equals_no_other_thing() ->
         hash(Conversation())
     assert Conversation() != ()
     assert repr(Conversation()).startswith("<Conversation of 0 messages, digest ")
+
+
+def test_threads_that_append_at_once_lose_nothing() -> None:
+    """However often they are changed over, each message is there once, in its thread's order."""
+    conversation = Conversation()
+    switch_s = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [Thread(target=_say, args=(conversation, one)) for one in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(switch_s)
+    said = [part.text for message in conversation.messages for part in message.parts]  # type: ignore[union-attr]
+    assert len(conversation) == 400
+    assert [[text for text in said if text.startswith(f"{one} ")] for one in range(8)] == [
+        [f"{one} {number}" for number in range(50)] for one in range(8)
+    ]
+    conversation.check()
+
+
+def _say(conversation: Conversation, one: int) -> None:
+    for number in range(50):
+        conversation.user(f"{one} {number}")
+        assert len(conversation.messages) > number
+
+
+def test_results_of_two_threads_are_taken_once() -> None:
+    """The second finds no call that waits."""
+    conversation = asked(call("a"))
+    told: list[str] = []
+
+    def give() -> None:
+        try:
+            conversation.results(result("a"))
+        except UsageError as error:
+            told.append(str(error))
+
+    threads = [Thread(target=give) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(conversation) == 3
+    assert len(told) == 1
+    assert "answers no call that waits" in told[0]
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda c: pickle.loads(pickle.dumps(c))]
+)
+def test_a_copy_is_equal_and_goes_on_alone(copied: Callable[[Conversation], Conversation]) -> None:
+    """Also of a long one, and from process to process."""
+    conversation = Conversation(Message("user", (Text(str(one)),)) for one in range(3_000))
+    other = copied(conversation)
+    assert other == conversation
+    other.user("more")
+    assert len(conversation) == 3_000
+
+
+@pytest.mark.parametrize("taken", ["answer", "append", "extend_from"])
+def test_two_calls_of_one_id_are_refused(taken: str) -> None:
+    """Their results could not be told apart; nothing is appended."""
+    tools = [
+        {"id": "a", "type": "function", "function": {"name": name, "arguments": "{}"}}
+        for name in ("f", "g")
+    ]
+    given: dict[str, Any] = {"role": "assistant", "content": None, "tool_calls": tools}
+    conversation = Conversation()
+    conversation.user("q")
+    takes: dict[str, Callable[[], object]] = {
+        "answer": lambda: conversation.answer(given, Api.CHAT),
+        "append": lambda: conversation.append(Message("assistant", (call("a"), call("a", "g")))),
+        "extend_from": lambda: conversation.extend_from(
+            Api.CHAT, [{"role": "user", "content": "q"}, given]
+        ),
+    }
+    with pytest.raises(
+        UsageError, match="two calls of message 1 have the id 'a', so nothing could"
+    ):
+        takes[taken]()
+    assert len(conversation) == 1
+
+
+def test_calls_without_ids_are_told_by_their_names() -> None:
+    """As Gemini's are."""
+    conversation = asked(call("", "f"), call("", "g"))
+    conversation.results(result("", name="g"), result("", name="f"))
+    assert conversation.pending == ()

@@ -120,7 +120,7 @@ def test_an_answer_that_was_taken_already_is_found_in_the_list() -> None:
 def test_a_list_that_ends_earlier_is_a_replay_and_tells_where() -> None:
     """A turn is asked again: its new answer belongs behind a fork."""
     conversation = kept()
-    found = conversation.extend_from(Api.MESSAGES, MESSAGES[:3])
+    found = conversation.extend_from(Api.MESSAGES, MESSAGES[:3], allow_shorter=True)
     assert found == Extended(appended=0, covered=3)
     assert found.replay
     branch = conversation.fork(found.covered)
@@ -131,7 +131,34 @@ def test_a_list_that_ends_earlier_is_a_replay_and_tells_where() -> None:
 
 def test_an_empty_list_is_a_replay_of_nothing() -> None:
     """As before the first message."""
-    assert kept().extend_from(Api.MESSAGES, []) == Extended(appended=0, covered=0)
+    found = kept().extend_from(Api.MESSAGES, [], allow_shorter=True)
+    assert found == Extended(appended=0, covered=0)
+
+
+@pytest.mark.parametrize(
+    ("given", "place"),
+    [
+        ([], "message 0, part 0, is missing at the end of an empty list; the list ends 4 messages"),
+        (
+            MESSAGES[:1],
+            r"message 1, part 0, is missing at the end of messages\[0\]; the list ends 3",
+        ),
+        (
+            MESSAGES[:3],
+            r"message 3, part 0, is missing at the end of messages\[2\]; the list ends 1",
+        ),
+    ],
+)
+def test_a_list_that_lost_messages_from_its_end_is_refused(
+    given: list[dict[str, Any]], place: str
+) -> None:
+    """Else the conversation would send what its list has no longer; nothing is appended."""
+    conversation = kept()
+    with pytest.raises(RewrittenError, match=place) as caught:
+        conversation.extend_from(Api.MESSAGES, given)
+    assert caught.value.message == len(given)
+    assert "allow_shorter=True takes one where an earlier turn is sent again" in str(caught.value)
+    assert conversation == kept()
 
 
 def test_results_in_another_order_are_the_same() -> None:

@@ -20,6 +20,7 @@ from stemcache.prompt.conversation.file import TornLineWarning, load, replace, s
 from stemcache.prompt.conversation.line import HEAD, line_of
 from stemcache.prompt.message import Message
 from stemcache.prompt.part import Text
+from stemcache.prompt.request import Layout
 from tests.prompt.conversations import APIS, step
 
 
@@ -87,10 +88,13 @@ def test_an_empty_file_is_made_a_conversation(path: Path) -> None:
     assert load(path) == said("a")
 
 
-def test_half_of_a_surrogate_pair_comes_back(path: Path) -> None:
-    """Models are cut off in the middle of a character at times."""
-    save(said("cut \ud83d", "next"), path)
-    assert load(path) == said("cut \ud83d", "next")
+def test_a_file_with_half_of_a_surrogate_pair_is_read(path: Path) -> None:
+    """One is not to be lost for it; what is sent of it tells the place."""
+    message = Message("user", (Text("cut \ud83d"),))
+    save(Conversation.of(grown(EMPTY, message)), path)
+    assert load(path).messages == (message,)
+    with pytest.raises(UsageError, match="the text of part 0 of message 0 has half of a"):
+        Layout([]).request("openai", "gpt-5.6", load(path))
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])

@@ -208,10 +208,10 @@ def test_options_that_are_no_json_are_refused() -> None:
 
 
 def test_numbers_and_texts_of_any_kind_have_names() -> None:
-    """Large integers, and halves of surrogate pairs that a model wrote."""
-    broken = Message("assistant", (Text("\ud800"),))
-    assert len(_names(_laid(ASKED, broken), {"seed": 2**200, "tool_choice": {"n": 2**200}})) == 6
+    """Large integers, and characters beyond the first plane."""
+    odd = Message("assistant", (Text("\U0001f600"),))
+    assert len(_names(_laid(ASKED, odd), {"seed": 2**200, "tool_choice": {"n": 2**200}})) == 6
     assert (
-        _names(_laid(ASKED, broken))[-1]
-        != _names(_laid(ASKED, replace(broken, parts=(Text("\ud801"),))))[-1]
+        _names(_laid(ASKED, odd))[-1]
+        != _names(_laid(ASKED, replace(odd, parts=(Text("\U0001f601"),))))[-1]
     )

@@ -1,9 +1,11 @@
 """Warm one, then fan out: who leads, who waits, and what that saves."""
 
 from random import Random
+from typing import Any
 
 import pytest
 
+from stemcache.errors import UsageError
 from stemcache.prompt.keepalive.rates import rates
 from stemcache.prompt.warm.plan import Group, Queue, plan_warm, worth_waiting
 from stemcache.provider.book import load_book
@@ -147,3 +149,11 @@ def test_no_calls_are_no_groups() -> None:
     """And nothing saved."""
     found = plan_warm([], RATES)
     assert (found.groups, found.saved) == ((), 0)
+
+
+@pytest.mark.parametrize("tokens", [-1, 1.5, None, True, "4000"])
+def test_tokens_that_are_no_number_are_refused_with_their_place(tokens: Any) -> None:
+    """A length below 0 would be a prefix that is not waited for, without a word."""
+    said = r"the tokens of prefixes\[1\] is .*; give a whole number from 0 on"
+    with pytest.raises(UsageError, match=said):
+        plan_warm([("a", 10_000), ("a", tokens)], RATES)

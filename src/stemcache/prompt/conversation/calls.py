@@ -21,7 +21,7 @@ from stemcache.prompt.message import Message
 from stemcache.prompt.part import Native, Part, ToolCall, ToolResult
 from stemcache.wire.api import Api
 
-__all__ = ["Waiting", "answered", "ordered_results", "pending", "settled"]
+__all__ = ["Waiting", "answered", "check_once", "ordered_results", "pending", "settled"]
 
 _IDS: Mapping[Api, tuple[str, ...]] = {
     Api.MESSAGES: ("tool_use_id",),
@@ -82,6 +82,22 @@ def pending(messages: Iterable[Message]) -> tuple[ToolCall, ...]:
             else:
                 waiting.take(part)
     return waiting.left()
+
+
+def check_once(parts: Iterable[Part], owner: str) -> None:
+    """Raise UsageError for two calls of one id, whose results nobody could tell apart. Linear.
+
+    An empty id is none: there results are told by names.
+    """
+    seen: set[str] = set()
+    for part in parts:
+        if isinstance(part, ToolCall) and part.id:
+            if part.id in seen:
+                raise UsageError(
+                    f"two calls of {owner} have the id {_short(part.id)}, so nothing could tell "
+                    "their results apart; give each an id of its own"
+                )
+            seen.add(part.id)
 
 
 def settled(results: Sequence[ToolResult], calls: Sequence[ToolCall]) -> tuple[ToolResult, ...]:

@@ -20,18 +20,21 @@ its own. Text that holds for one request only is no message: it is a turn segmen
 | `fork()`, `digest`, `len` | constant; `fork(n)` and `digest_at(n)` the messages behind n |
 | `extend_from` | the list and the conversation |
 
-Not for several threads at once: fork, and give each its own.
+Several threads may append at once: each call takes effect as a whole, one after the other, and none
+is lost. In which order is chance, though, and so the bytes: where order matters, fork, and give
+each thread its own.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from threading import RLock
 
 from stemcache.errors import UsageError
 from stemcache.prompt.answer.parts import parts_of, turns_of
 from stemcache.prompt.conversation import chain as chains
-from stemcache.prompt.conversation.calls import pending, settled
+from stemcache.prompt.conversation.calls import check_once, pending, settled
 from stemcache.prompt.conversation.chain import Chain
-from stemcache.prompt.conversation.match import news
+from stemcache.prompt.conversation.match import ended, news
 from stemcache.prompt.conversation.part_json import message_bytes
 from stemcache.prompt.conversation.rewritten import RewrittenError
 from stemcache.prompt.given import check_each, check_type, listed
@@ -39,6 +42,7 @@ from stemcache.prompt.message import Message
 from stemcache.prompt.part import Document, Image, Native, Part, Text, ToolCall, ToolResult
 from stemcache.prompt.render.calls import check_ids
 from stemcache.prompt.render.media import check_media
+from stemcache.prompt.sendable import check_sendable
 from stemcache.wire.api import Api
 
 __all__ = ["Conversation", "Extended", "RewrittenError"]
@@ -53,8 +57,8 @@ class Extended:
     appended: int
     """Messages that were new."""
     covered: int
-    """Messages that the list stands for. Fewer than the conversation has where an earlier turn is
-    sent again: `fork(covered)` is where its new answer belongs."""
+    """Messages that the list stands for. With `allow_shorter`, fewer than the conversation has
+    where an earlier turn is sent again: `fork(covered)` is where its new answer belongs."""
 
     @property
     def replay(self) -> bool:
@@ -68,6 +72,7 @@ class Conversation:
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self._end: Chain = chains.EMPTY
         self._messages: tuple[Message, ...] | None = None
+        self._growing = RLock()
         for message in listed(messages, Message, "messages of a Conversation", _MESSAGES):
             self.append(message)
 
@@ -81,15 +86,20 @@ class Conversation:
 
     __hash__ = None  # type: ignore[assignment]  # it grows
 
+    def __reduce__(self) -> tuple[type["Conversation"], tuple[tuple[Message, ...]]]:
+        """For `pickle` and `copy`, which know neither locks nor chains of any length."""
+        return type(self), (self.messages,)
+
     def __repr__(self) -> str:
         return f"<Conversation of {len(self)} messages, digest {self.digest[:12]}>"
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """All messages, in order. Made once after each growth."""
-        if self._messages is None:
-            self._messages = chains.messages(self._end)
-        return self._messages
+        with self._growing:
+            if self._messages is None:
+                self._messages = chains.messages(self._end)
+            return self._messages
 
     @property
     def digest(self) -> str:
@@ -116,7 +126,10 @@ class Conversation:
         return one.count
 
     def append(self, message: Message) -> None:
-        """Take a message as it is. Raises UsageError for one without parts, or with odd ones."""
+        """Take a message as it is. Raises UsageError for one that could not be sent.
+
+        It has no parts, or half of a surrogate pair, or two calls of one id.
+        """
         if not isinstance(message, Message):
             raise UsageError(
                 f"a {type(message).__name__} is no Message; make one, or use extend_from for "
@@ -126,21 +139,24 @@ class Conversation:
             raise UsageError(
                 f"a message of speaker {message.speaker!r} has 0 parts; give one at least"
             )
-        self._end = chains.grown(self._end, message)
-        self._messages = None
+        with self._growing:
+            _check(message, f"message {len(self)}")
+            self._end = chains.grown(self._end, message)
+            self._messages = None
 
     def user(self, *content: str | Text | Image | Document | Native) -> None:
         """Append what a user says. Raises UsageError while calls wait for their results."""
-        waiting = self.pending
-        if waiting:
-            names = ", ".join(f"{call.id[:64]!r} ({call.name[:64]})" for call in waiting[:5])
-            raise UsageError(
-                f"{len(waiting)} calls wait for their results: {names}; give them by results() "
-                "before the user's message"
-            )
-        parts = tuple(_part(one) for one in content)
-        check_media(parts, "the user's message")
-        self.append(Message("user", parts))
+        with self._growing:
+            waiting = self.pending
+            if waiting:
+                names = ", ".join(f"{call.id[:64]!r} ({call.name[:64]})" for call in waiting[:5])
+                raise UsageError(
+                    f"{len(waiting)} calls wait for their results: {names}; give them by results() "
+                    "before the user's message"
+                )
+            parts = tuple(_part(one) for one in content)
+            check_media(parts, "the user's message")
+            self.append(Message("user", parts))
 
     def results(self, *results: ToolResult) -> None:
         """Append what tools answered: all calls that wait, in any order; kept in that of the calls.
@@ -155,7 +171,8 @@ class Conversation:
             "give each as a ToolResult(call_id=..., parts=...), a list of them with * before it",
         )
         check_media(results, "a result")
-        self.append(Message("user", settled(results, self.pending)))
+        with self._growing:
+            self.append(Message("user", settled(results, self.pending)))
 
     def answer(self, answer: object, api: Api) -> tuple[Part, ...]:
         """Append what a model answered and return its parts; nothing is appended for an empty one.
@@ -187,22 +204,29 @@ class Conversation:
         count = len(self) if messages is None else self._number(messages)
         return Conversation.of(chains.back(self._end, count))
 
-    def extend_from(self, api: Api, messages: object) -> Extended:
+    def extend_from(self, api: Api, messages: object, *, allow_shorter: bool = False) -> Extended:
         """Take from a whole list of an API's messages what is new.
 
         The list is that of a request's body: `messages`, `input`, `contents`. It may hold the
         answers that `answer` has taken already. Markers are no content, leading system messages
         are not history, and results of parallel calls come in the order of the calls. Raises
-        RewrittenError where the list says otherwise what is kept, and UsageError for what cannot
-        be read; then nothing is appended.
+        RewrittenError where the list says otherwise what is kept, or ends before the
+        conversation does, and UsageError for what cannot be read or sent; then nothing is appended.
+
+        `allow_shorter`: a list may end earlier, where a turn is sent again for another answer.
         """
-        found = news(self.messages, turns_of(messages, api), api)
-        end = self._end
-        for message in found.messages:
-            end = chains.grown(end, message)
-        self._end = end
-        if found.messages:
-            self._messages = None
+        turns = turns_of(messages, api)
+        with self._growing:
+            found = news(self.messages, turns, api)
+            if found.covered < len(self) and not allow_shorter:
+                raise ended(found.covered, len(self), turns)
+            end = self._end
+            for message in found.messages:
+                _check(message, f"message {end.count}")
+                end = chains.grown(end, message)
+            self._end = end
+            if found.messages:
+                self._messages = None
         return Extended(len(found.messages), found.covered + len(found.messages))
 
     def since(self, messages: int) -> tuple[Message, ...]:
@@ -242,6 +266,12 @@ class Conversation:
             f"the conversation has {len(self)} messages, not {messages}; "
             f"give a number from 0 to {len(self)}"
         )
+
+
+def _check(message: Message, owner: str) -> None:
+    """Raise UsageError for what could never be sent."""
+    check_sendable(message.parts, owner)
+    check_once(message.parts, owner)
 
 
 def _part(content: str | Text | Image | Document | Native) -> Part:

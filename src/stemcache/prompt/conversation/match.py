@@ -21,7 +21,7 @@ from stemcache.prompt.message import Message, Speaker
 from stemcache.prompt.part import Native, Part, Text, Thinking, ToolCall, is_blank
 from stemcache.wire.api import Api
 
-__all__ = ["News", "news"]
+__all__ = ["News", "ended", "news"]
 
 
 class News(NamedTuple):
@@ -86,6 +86,18 @@ def _covered(old: "_Reader", given: Sequence[Turn], count: int) -> int:
         where = f"the end of {given[-1].where}" if given else "the end"
         raise RewrittenError(message=one.message, part=one.part, found=None, given=where)
     return one.message
+
+
+def ended(covered: int, count: int, given: Sequence[Turn]) -> RewrittenError:
+    """The error for a list that stands for the first messages of a conversation only."""
+    return RewrittenError(
+        message=covered,
+        part=0,
+        found=None,
+        given=f"the end of {given[-1].where}" if given else "the end of an empty list",
+        hint=f"the list ends {count - covered} messages early; allow_shorter=True takes one where "
+        "an earlier turn is sent again",
+    )
 
 
 class _Reader:

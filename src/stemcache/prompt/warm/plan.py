@@ -13,7 +13,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from stemcache.prompt.given import check_type
+from stemcache.prompt.given import check_number, check_type
 from stemcache.prompt.keepalive.rates import Rates, Unit
 from stemcache.provider.cache.cut import counted
 
@@ -61,13 +61,15 @@ def worth_waiting(rates: Rates, prefix_tokens: int) -> bool:
 def plan_warm(prefixes: Sequence[tuple[K, int]], rates: Rates) -> WarmPlan:
     """The plan for calls with these prefixes, each a key and its tokens. Costs O(calls).
 
-    The longest length given for a key counts.
+    The longest length given for a key counts, for estimates differ. Raises UsageError for tokens
+    that are no whole number from 0 on.
     """
     check_type(rates, Rates, "rates", "give what rates(rule, price) makes")
     calls: dict[K, list[int]] = {}
     longest: dict[K, int] = {}
     groups: list[Group] = []
     for number, (key, tokens) in enumerate(prefixes):
+        check_number(tokens, f"the tokens of prefixes[{number}]", low=0, whole=True)
         calls.setdefault(key, []).append(number)
         longest[key] = max(longest.get(key, 0), tokens)
     for key, numbers in calls.items():
