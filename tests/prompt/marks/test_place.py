@@ -237,6 +237,22 @@ def test_persisted_units_are_read_whole() -> None:
     assert placement.expected_read_tokens == 9_500 - 9_500 % 64
 
 
+def test_what_a_turn_costs_where_whole_units_are_stored_is_said() -> None:
+    """The unit ends with the turn, so that the next request cannot read it."""
+    rule = BOOK.rule("deepseek", "deepseek-chat")
+    said = "a unit is stored up to the prompt's end, the turn with it, so the next request reads"
+    for laid, is_said in (
+        (CHAT, True),
+        (laid_of(*CHAT.pieces[:-1]), False),  # no turn
+        (laid_of(piece(3_000, TURN)), False),  # nothing that would be sent again
+        (laid_of(piece(20), piece(20, TURN)), False),  # nothing is kept
+    ):
+        placement = place(laid, rule=rule, price=None, forecast=AlwaysAlive(laid))
+        assert (said in _why(placement)) is is_said
+    units = BOOK.rule("openai-pre-5.6", "gpt-5")
+    assert said not in _why(place(CHAT, rule=units, price=None, forecast=AlwaysAlive(CHAT)))
+
+
 def test_what_promises_nothing_says_so() -> None:
     """Gemini's implicit cache: nothing is expected, since nothing is promised."""
     rule = BOOK.rule("gemini", "gemini-3-pro")

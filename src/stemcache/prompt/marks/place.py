@@ -19,13 +19,15 @@ from stemcache.errors import UsageError
 from stemcache.prompt.marks.breakpoints import endings, exact, without_answers
 from stemcache.prompt.marks.cost import Expected, Set, expected
 from stemcache.prompt.marks.forecast import Forecast
-from stemcache.prompt.marks.ground import Ground, ground_of, windows
+from stemcache.prompt.marks.fork import with_fork
+from stemcache.prompt.marks.ground import Ground, before, ground_of, windows
 from stemcache.prompt.marks.path import best_marks
 from stemcache.prompt.marks.placement import Held, Placed, Placement
 from stemcache.prompt.marks.terms import Terms, terms_of
 from stemcache.prompt.marks.unmarked import best_object, expected_object, expected_read
 from stemcache.prompt.marks.why import reasons
 from stemcache.prompt.piece import Laid
+from stemcache.prompt.stability import Stability
 from stemcache.provider.price import Price
 from stemcache.provider.rule import Rule
 
@@ -76,7 +78,7 @@ def place(
             )
             if rule.kind == "objects":
                 return _object(ground, terms, most)
-            return _unmarked(rule, ground, terms)
+            return _unmarked(laid, rule, ground, terms)
 
 
 def _breakpoints(
@@ -105,6 +107,8 @@ def _breakpoints(
     left = None if writes is None else max(writes - len(looked_up[-1:]), 0)
     some = best_marks(beside, terms, _fewer(left, most))
     all_ = best_marks(alone, terms, _fewer(writes, most))
+    some = with_fork(laid, beside, terms, some, _fewer(left, most))
+    all_ = with_fork(laid, alone, terms, all_, _fewer(writes, most))
     saved = expected(beside, terms, some).score - expected(alone, terms, all_).score
     if saved <= 1e-9 * max(laid.tokens()[-1], 1) * terms.input:
         most = _fewer(left, most)
@@ -119,6 +123,7 @@ def _marked(laid: Laid, rule: Rule, ground: Ground, terms: Terms, most: int | No
     marks = best_marks(ground, terms, most)
     if ground.found and rule.look_back is not None:
         marks = _well_inside(laid, rule=rule, ground=ground, terms=terms, marks=marks, most=most)
+    marks = with_fork(laid, ground, terms, marks, most)
     return _placement(laid, rule=rule, ground=ground, terms=terms, marks=marks, most=most)
 
 
@@ -171,7 +176,7 @@ def _placement(
     )
 
 
-def _unmarked(rule: Rule, ground: Ground, terms: Terms) -> Placement:
+def _unmarked(laid: Laid, rule: Rule, ground: Ground, terms: Terms) -> Placement:
     total = ground.tokens[-1]
     read = expected_read(rule, ground, terms)
     kept = total >= rule.minimum_tokens.likely
@@ -182,6 +187,12 @@ def _unmarked(rule: Rule, ground: Ground, terms: Terms) -> Placement:
             f"the prompt has {total:,} tokens, and nothing is kept below "
             f"{rule.minimum_tokens.likely:,}"
         )
+    if kept and rule.kind == "persisted-units" and _ends_with_a_turn(laid):
+        why.append(
+            "a unit is stored up to the prompt's end, the turn with it, so the next request reads "
+            "only what two before it shared; say it in the conversation, where it is sent again, "
+            "if that is worth more than a shorter history"
+        )
     if not rule.guaranteed:
         why.append("the provider promises no reads; more may be read than is expected here")
     return Placement(
@@ -191,6 +202,12 @@ def _unmarked(rule: Rule, ground: Ground, terms: Terms) -> Placement:
         expected_written_tokens=total - read if kept else 0.0,
         why=(*terms.why, *why),
     )
+
+
+def _ends_with_a_turn(laid: Laid) -> bool:
+    """Whether it ends with what the next request will not have, behind what it will."""
+    stable = before(laid, lambda piece: piece.stability is Stability.TURN)
+    return 0 < stable < len(laid.pieces)
 
 
 def _object(ground: Ground, terms: Terms, most: int | None) -> Placement:
