@@ -32,7 +32,7 @@ def printed(code: str, names: dict[str, Any]) -> str:
 def test_the_code_prints_what_is_shown() -> None:
     """Block after block, in one namespace; the last asks a server."""
     blocks = _RUN.findall(PAGE)
-    assert len(blocks) == 10
+    assert len(blocks) == 11
     names: dict[str, Any] = {}
     for code, shown in blocks[:-1]:
         assert printed(code, names) == shown

@@ -97,6 +97,29 @@ def test_what_the_page_promises_is_refused_with_nothing_around_it(piece: str) ->
     assert find([_segment(Stability.STATIC, piece, allow=frozenset({found.family}))]) == ()
 
 
+@pytest.mark.parametrize(
+    ("piece", "lowest"),
+    [
+        ("It is 10:07:31.", Stability.SESSION),
+        ("Now: 10:07", Stability.SESSION),
+        (f"Request {UUID}", Stability.SESSION),
+        ("last seen 3 minutes ago", Stability.SESSION),
+        ("Today is Monday.", Stability.REFERENCE),
+        (f"session id: {UUID}", Stability.REFERENCE),
+        ("current branch: main", Stability.REFERENCE),
+        ("10:07:31", Stability.STATIC),
+        (UUID, Stability.STATIC),
+        ("3 minutes ago", Stability.STATIC),
+        ("On branch main\n M src/a.py", Stability.STATIC),
+        ("<Agent object at 0x7f6a03fbbc90>", Stability.STATIC),
+    ],
+)
+def test_the_table_of_the_page_is_true(piece: str, lowest: Stability) -> None:
+    """docs/prompt.md says where each is refused."""
+    refused = [one for one in Stability if find([_segment(one, piece)])]
+    assert refused == [one for one in Stability if one.rank <= lowest.rank]
+
+
 def test_the_error_says_what_where_and_what_to_do() -> None:
     """Its text has the class and the place, and nothing of the prompt."""
     with pytest.raises(VolatileError) as caught:
