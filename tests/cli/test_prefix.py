@@ -380,3 +380,78 @@ def test_help_has_examples(project: Project, command: str) -> None:
     assert done.code == 0
     assert f"stemcache prefix {command}".strip() in done.out
     assert "Examples:" in done.out
+
+
+def test_a_version_that_was_left_comes_back_with_its_bytes_only(project: Project) -> None:
+    """7, then 8, then 7 again: caches and logs know 7 as something else."""
+    commits: list[str] = []
+    for text, version in (("seven", "7"), ("eight", "8")):
+        project.text(text, version=version)
+        assert project.run("lock").code == 0
+        commits.append(project.commit())
+    project.text("another seven", version="7")
+    assert project.run("lock").code == 0
+    assert project.run("check").code == 0
+
+    (finding,) = project.told("check", "--base", "main")["findings"]
+
+    assert (finding["kind"], finding["prefix"]) == ("version-reused", "triage")
+    said = f"it has version '7' again, with other bytes than in stemcache.lock of {commits[0][:12]}"
+    assert finding["message"] == said
+    assert finding["help"].startswith("give it a version that it never had")
+    project.text("seven", version="7")  # back to what it was
+    assert project.run("lock", "--amend").code == 0
+    assert project.run("check", "--base", "main").code == 0
+
+
+def test_a_lock_that_cannot_be_read_in_an_earlier_commit_says_nothing(project: Project) -> None:
+    """A conflict was committed once; what stands before it is found all the same."""
+    project.text("seven", version="7")
+    assert project.run("lock").code == 0
+    project.commit()
+    lock = (project.folder / "stemcache.lock").read_text()
+    project.write("stemcache.lock", "<<<<<<< HEAD\n" + lock)
+    project.commit()
+    project.text("eight", version="8")
+    assert project.run("lock", "--amend").code == 0
+    project.commit()
+    project.text("another seven", version="7")
+    assert project.run("lock").code == 0
+    (finding,) = project.told("check", "--base", "main")["findings"]
+    assert finding["kind"] == "version-reused"
+
+
+def test_a_version_that_is_amended_is_told_once(project: Project) -> None:
+    """As changed against the base, and not as reused beside."""
+    project.text("seven", version="7")
+    assert project.run("lock").code == 0
+    project.commit()
+    project.text("other", version="7")
+    assert project.run("lock", "--amend").code == 0
+    found = project.told("check", "--base", "main")["findings"]
+    assert [one["kind"] for one in found] == ["changed"]
+
+
+@pytest.mark.parametrize("word", ["def", "async def"])
+def test_a_generator_is_no_builder(project: Project, word: str) -> None:
+    """It would give a prompt in pieces."""
+    project.write("app.py", f"{word} prompt():\n    yield 'a'\n")
+    project.settings('triage = "app:prompt"')
+    said = project.fails("lock")
+    assert "app:prompt is a generator, which gives a text piece by piece; let it return" in said
+
+
+def test_an_empty_text_is_no_prefix(project: Project) -> None:
+    """There is nothing to pin."""
+    project.text("")
+    assert "the prefix 'triage' is an empty text; write one, or" in project.fails("lock")
+
+
+def test_one_token_is_not_several(project: Project) -> None:
+    """In each sentence."""
+    project.text("a", version="1")
+    assert project.run("lock").out == "triage: new, 1 token\n"
+    project.text("b", version="2")
+    out = project.run("diff").out
+    assert "triage: version 1 → 2, 1 token\n" in out
+    assert "0 to 1 of 1 token stand before the first change; 1 are lost, 1 are new" in out

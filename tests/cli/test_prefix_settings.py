@@ -6,7 +6,7 @@ import pytest
 
 from stemcache.cli.prefix_settings import PrefixSpec, Project, chosen, project_of
 from stemcache.errors import UsageError
-from stemcache.lint.settings import Settings, read_settings
+from stemcache.lint.settings import Settings, find_settings, read_settings
 from stemcache.wire.api import Api
 
 
@@ -103,6 +103,16 @@ def test_what_cannot_be_used_is_told(tmp_path: Path, text: str, said: str) -> No
     with pytest.raises(UsageError) as told:
         project(tmp_path, f"[prefixes]\n{text}")
     assert said in str(told.value)
+
+
+def test_the_example_is_one_for_the_file_that_there_is(tmp_path: Path) -> None:
+    """Tables of pyproject.toml stand under tool.stemcache."""
+    (tmp_path / "pyproject.toml").write_text("[tool.stemcache.prefixes]\nx = 3\n")
+    with pytest.raises(UsageError, match=r"write it like \[tool\.stemcache\.prefixes\] support ="):
+        project_of(find_settings(tmp_path))
+    (tmp_path / "pyproject.toml").write_text("[tool.stemcache]\n")
+    with pytest.raises(UsageError, match=r"such as \[tool\.stemcache\.prefixes\] support ="):
+        project_of(find_settings(tmp_path))
 
 
 def test_without_a_file_it_says_where_to_write_one() -> None:

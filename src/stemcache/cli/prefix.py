@@ -108,6 +108,7 @@ def check(
       changed            other bytes under the same version, or under none
       segment-changed    the same of a segment that has a version of its own
       version-unlocked   a version that the lock does not have
+      version-reused     with --base: one that had other bytes in an earlier commit
       new, gone          a prefix that only the settings, or only the lock has
       unstable           a builder that gives another text under another hash seed
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from stemcache.cli.printable import printable
 from stemcache.errors import UsageError
 
-__all__ = ["NoHistoryError", "checked_out", "commit_of", "last_commit", "lock_at"]
+__all__ = ["NoHistoryError", "checked_out", "commit_of", "last_commit", "lock_at", "locks_up_to"]
 
 _TIMEOUT_S = 120
 _MOST_LOCK_BYTES = 2**26
@@ -54,6 +54,18 @@ def lock_at(commit: str, lock: Path) -> str | None:
     if len(text) > _MOST_LOCK_BYTES:
         raise NoHistoryError(f"{lock.name} in {commit[:12]} is too large for a lock")
     return text
+
+
+def locks_up_to(commit: str, lock: Path, *, most: int) -> Iterator[tuple[str, str]]:
+    """Texts of the lock in the commits that wrote it, that one and the newest first, by name.
+
+    A process of git each, as they are asked for. Of a shallow clone those that there are.
+    """
+    listed = _git(lock.parent, "log", f"-{most}", "--format=%H", commit, "--", lock.name)
+    for one in listed.split():
+        text = lock_at(one, lock)
+        if text is not None:
+            yield one, text
 
 
 @contextmanager

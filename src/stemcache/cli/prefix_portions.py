@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib
+import inspect
 import json
 import os
 import traceback
@@ -41,8 +42,13 @@ def portions_of_object(name: str, api: Api | None) -> tuple[Portion, ...]:
         value = getattr(value, step)
     if callable(value):
         value = value()
-        if asyncio.iscoroutine(value):
+        if inspect.iscoroutine(value):
             value = asyncio.run(value)
+        elif inspect.isgenerator(value) or inspect.isasyncgen(value):
+            raise UsageError(
+                f"{name} is a generator, which gives a text piece by piece; let it return the "
+                'whole: return "".join(...)'
+            )
     return _taken(value, api, name)
 
 

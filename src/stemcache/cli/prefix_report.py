@@ -93,12 +93,18 @@ def error_json(error: StemcacheError) -> str:
 def _head(one: Told) -> str:
     if one.before is None:
         assert one.now is not None, "it is on one side at least"
-        return f"{one.name}: new, {tokens(one.now.tokens)} tokens"
+        return f"{one.name}: new, {_tokens(one.now.tokens)}"
     if one.now is None:
-        return f"{one.name}: gone, it had {tokens(one.before.tokens)} tokens"
+        return f"{one.name}: gone, it had {_tokens(one.before.tokens)}"
     versions = _moved(_version(one.before), _version(one.now))
-    sizes = _moved(tokens(one.before.tokens), tokens(one.now.tokens))
-    return f"{one.name}: version {printable(versions)}, {sizes} tokens"
+    was, size = tokens(one.before.tokens), _tokens(one.now.tokens)
+    sizes = size if one.before.tokens == one.now.tokens else _moved(was, size)
+    return f"{one.name}: version {printable(versions)}, {sizes}"
+
+
+def _tokens(number: int) -> str:
+    """With their unit: `1 token`, `4.21k tokens`."""
+    return f"{tokens(number)} token{'' if number == 1 else 's'}"
 
 
 def _moved(before: str, now: str) -> str:
@@ -124,7 +130,7 @@ def _body(one: Told, *, show_text: bool) -> Iterator[str]:
     low, high = difference.kept_low, difference.kept_high
     kept = tokens(low) if low == high else f"{tokens(low)} to {tokens(high)}"
     yield (
-        f"  {kept} of {tokens(difference.before_tokens)} tokens stand before the first change; "
+        f"  {kept} of {_tokens(difference.before_tokens)} stand before the first change; "
         f"{tokens(difference.lost_tokens)} are lost, {tokens(difference.written_tokens)} are new"
     )
     for costed in one.costs:
@@ -179,7 +185,7 @@ def _cost(one: Costed) -> Iterator[str]:
         yield f"  {payer.name}: nothing{f', it is {cold.why}' if cold.why else ''}"
         return
     caches = f"each of {count_of(cold.caches, 'cache')}" if cold.caches != 1 else "a cache"
-    line = f"  {payer.name}: {tokens(cold.written_tokens)} tokens written anew by {caches}"
+    line = f"  {payer.name}: {_tokens(cold.written_tokens)} written anew by {caches}"
     if cold.usd is None:
         line += ", price not known"
     else:
@@ -194,7 +200,7 @@ def _cost(one: Costed) -> Iterator[str]:
         yield f"    {cold.why}"
     if payer.conversations:
         what = count_of(payer.conversations, "conversation")
-        behind = f"{tokens(payer.history_tokens)} tokens of history"
+        behind = f"{_tokens(payer.history_tokens)} of history"
         spent = "" if one.histories_usd is None else f", {money(one.histories_usd)}"
         yield f"    {what} under way with {behind} behind it, also lost if they go on{spent}"
 

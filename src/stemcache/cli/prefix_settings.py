@@ -31,7 +31,8 @@ _KEYS = ("api", "live", "models", "object", "path", "version")
 _LOCK_KEYS = ("file", "live", "models", "source", "timeout")
 _TIMEOUT_S = 60.0
 _MOST_LIVE = 10**9
-_EXAMPLE = '[prefixes] support = "app.prompts:support"'
+_SHARED = "pyproject.toml"
+"""Where tables of many programs stand, ours under `tool.stemcache`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,12 +75,14 @@ def project_of(settings: Settings) -> Project:
     if folder is None:
         raise UsageError(
             "no stemcache.toml and no pyproject.toml with [tool.stemcache] is here or above; name "
-            f"the prefixes of the project there: {_EXAMPLE}"
+            f"the prefixes of the project in pyproject.toml: {_example(_SHARED)}"
         )
     source = visible(Path(settings.source).name)
     table = Table.of(dict(settings.prefixes), source, "prefixes.")
     if not table.values:
-        raise UsageError(f"{settings.source} names no prefix; add a table such as {_EXAMPLE}")
+        raise UsageError(
+            f"{settings.source} names no prefix; add a table such as {_example(source)}"
+        )
     lock = Table.of(dict(settings.lock), source, "lock.")
     lock.only(_LOCK_KEYS)
     timeout_s = lock.number("timeout", most=86_400)
@@ -107,14 +110,20 @@ def chosen(project: Project, names: tuple[str, ...]) -> tuple[PrefixSpec, ...]:
     return tuple(one for one in project.prefixes if not names or one.name in names)
 
 
+def _example(file: str) -> str:
+    """A line of the table as that file has it."""
+    table = "tool.stemcache.prefixes" if file == _SHARED else "prefixes"
+    return f'[{table}] support = "app.prompts:support"'
+
+
 def _spec(name: str, value: object, table: Table) -> PrefixSpec:
     where = f"{table.file}, prefixes.{visible(name)}"
     check_name(name, table.file)
     values = {"object": value} if isinstance(value, str) else value
     if not isinstance(values, Mapping):
         raise UsageError(
-            f"{where} is neither a text nor a table; write it like {_EXAMPLE}, or give a table "
-            "with `object` or `path`"
+            f"{where} is neither a text nor a table; write it like {_example(table.file)}, or "
+            "give a table with `object` or `path`"
         )
     own = Table.of(dict(values), table.file, f"prefixes.{visible(name)}.")
     own.only(_KEYS)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from stemcache.prompt.lock.check import Finding, FindingKind, broken, check
+from stemcache.prompt.lock.check import Finding, FindingKind, broken, check, reused
 from stemcache.prompt.lock.portions import Pinned
 from tests.prompt.lock_portions import lock, portion
 
@@ -52,7 +52,9 @@ def test_other_bytes_under_no_version_are_found() -> None:
     (one,) = found(lock(PLAIN), lock(replace(PLAIN, text="x")))
     assert one.kind is FindingKind.CHANGED
     assert one.message == "its bytes changed in plain, and it has no version"
-    assert one.help.startswith("give [prefixes.support] or the segments a version, then run")
+    assert one.help.startswith(
+        "give prefixes.support in the settings, or the segments, a version, then run"
+    )
 
 
 def test_another_order_is_another_prefix() -> None:
@@ -135,3 +137,50 @@ def test_only_bytes_under_an_old_version_are_broken(version: str | None) -> None
     assert broken(old, lock(PLAIN, version="8"), source="x") == ()
     assert broken(old, lock(replace(PLAIN, text="y"), version="8"), source="x") == ()
     assert len(broken(old, lock(replace(PLAIN, text="y"), version=version), source="x")) == 1
+
+
+def _history(*locks: Pinned) -> list[tuple[str, dict[str, Pinned]]]:
+    return [(f"c{number}", {one.name: one}) for number, one in enumerate(locks)]
+
+
+def test_the_latest_lock_of_a_version_counts() -> None:
+    """An amended version is what it was amended to."""
+    now = lock(BOOK, version="7")
+    amended = _history(lock(RULES, version="8"), now, lock(PLAIN, version="7"))
+    left = _history(lock(RULES, version="8"), lock(PLAIN, version="7"), now)
+
+    assert reused(amended, {"support": now}, source="x") == ()
+    assert [one.message for one in reused(left, {"support": now}, source="x")] == [
+        "it has version '7' again, with other bytes than in x of c1"
+    ]
+
+
+def test_a_segment_that_comes_back_is_found() -> None:
+    """By its own version, under any of the prefix."""
+    segment = replace(BOOK, text="how we shipped")
+    history = _history(lock(RULES, version="8"), lock(RULES, segment, version="7"))
+
+    (one,) = reused(history, {"support": lock(RULES, BOOK, version="9")}, source="x")
+
+    assert one.kind is FindingKind.VERSION_REUSED
+    assert one.message.startswith(f"segment book has version {BOOK.version!r} again, with other")
+
+
+def test_a_prefix_with_the_versions_of_its_segments_is_told_by_them() -> None:
+    """Its version is made of theirs, and says no more."""
+    history = _history(lock(replace(BOOK, version="2")), lock(replace(BOOK, text="as we shipped")))
+
+    (one,) = reused(history, {"support": lock(BOOK)}, source="x")
+
+    assert one.message.startswith("segment book has version")
+
+
+def test_no_more_of_the_history_is_asked_for_than_it_takes() -> None:
+    """Each commit is a process of git."""
+    now = lock(BOOK, version="7")
+    asked = iter(_history(now, now, now))
+
+    assert reused(asked, {"support": now}, source="x") == ()
+    assert len(list(asked)) == 2
+    assert reused(iter(()), {"support": now}, source="x") == ()
+    assert reused(asked, {"support": lock(PLAIN)}, source="x") == ()

@@ -103,7 +103,10 @@ def test_a_conflict_is_named_with_its_line() -> None:
     lines = TEXT.splitlines()
     lines[4:4] = ["<<<<<<< HEAD", "=======", ">>>>>>> other"]
     said = refused("\n".join(lines))
-    assert said.startswith("stemcache.lock:5: a conflict of two branches stands there; take")
+    assert said == (
+        "stemcache.lock:5: a conflict of two branches stands there; take the tables of both, one "
+        "of a prefix that both changed, then run `stemcache prefix lock`"
+    )
 
 
 def test_two_versions_of_one_prefix_mixed_are_found() -> None:

@@ -7,15 +7,19 @@
 | version 7 | version 8 | `version-unlocked` |
 | nothing | something | `new` |
 | something | nothing | `gone` |
+
+| in the lock of an earlier commit | built now | finding |
+|---|---|---|
+| version 7, bytes A; then version 8 | version 7, bytes B | `version-reused` |
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from stemcache.prompt.lock.portions import Pinned, PinnedPortion
 
-__all__ = ["Finding", "FindingKind", "broken", "check", "dropped"]
+__all__ = ["Finding", "FindingKind", "broken", "check", "dropped", "reused"]
 
 _MOST_NAMED = 3
 
@@ -29,6 +33,8 @@ class FindingKind(StrEnum):
     """The same of one segment, though the prefix has a new version."""
     VERSION_UNLOCKED = "version-unlocked"
     """A version that the lock does not have."""
+    VERSION_REUSED = "version-reused"
+    """A version that had other bytes before the one that is locked."""
     NEW = "new"
     GONE = "gone"
     UNSTABLE = "unstable"
@@ -92,6 +98,63 @@ def broken(before: Pinned, now: Pinned, *, source: str) -> tuple[Finding, ...]:
     return tuple(_segments(before, now, source))
 
 
+def reused(
+    earlier: Iterable[tuple[str, Mapping[str, Pinned]]],
+    built: Mapping[str, Pinned],
+    *,
+    source: str,
+) -> tuple[Finding, ...]:
+    """Versions that were locked with other bytes, the latest time that they were. Pure, linear.
+
+    `earlier` has the locks of commits, the newest first, each with what messages call its commit;
+    no more of them are asked for than it takes. Segments with a version of their own are looked at
+    like prefixes, and one that is found says why its prefix differs.
+    """
+    wanted = {
+        (name, segment): told for name, one in built.items() for segment, told in _versions(one)
+    }
+    found: dict[tuple[str, str], Finding] = {}
+    commits = iter(earlier)
+    while wanted:
+        commit, lock = next(commits, ("", None))
+        if lock is None:
+            break
+        for name, one in lock.items():
+            for segment, (version, digests) in _versions(one):
+                told = wanted.get((name, segment))
+                if told is None or told[0] != version:
+                    continue
+                del wanted[name, segment]
+                if told[1] != digests:
+                    where = f"{source} of {commit}"
+                    found[name, segment] = _reused(name, segment, version, where)
+    told_by_segments = {name for name, segment in found if segment}
+    return tuple(
+        found[name, segment]
+        for name, segment in sorted(found)
+        if segment or name not in told_by_segments
+    )
+
+
+def _versions(one: Pinned) -> Iterator[tuple[str, tuple[str, tuple[str, ...]]]]:
+    """The prefix by an empty name, then its segments: versions, and digests of what has them."""
+    if one.version is not None:
+        yield "", (one.version, (one.digest,))
+    for name, parts in _by_segment(one).items():
+        if parts[0].version is not None:
+            yield name, (parts[0].version, tuple(part.digest for part in parts))
+
+
+def _reused(name: str, segment: str, version: str, source: str) -> Finding:
+    whose = f"segment {segment}" if segment else "it"
+    return Finding(
+        kind=FindingKind.VERSION_REUSED,
+        prefix=name,
+        message=f"{whose} has version {version!r} again, with other bytes than in {source}",
+        help="give it a version that it never had, then run `stemcache prefix lock`",
+    )
+
+
 def _gone(before: Pinned, source: str) -> Finding:
     command = "stemcache prefix lock --amend" if _is_versioned(before) else "stemcache prefix lock"
     return Finding(
@@ -116,7 +179,7 @@ def _changed(before: Pinned, now: Pinned, source: str) -> Finding:
             prefix=now.name,
             message=f"its bytes changed {where}, and it has no version",
             help=(
-                f"give [prefixes.{now.name}] or the segments a version, then run "
+                f"give prefixes.{now.name} in the settings, or the segments, a version, then run "
                 "`stemcache prefix lock`; or undo the change"
             ),
         )

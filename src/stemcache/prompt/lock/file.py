@@ -141,7 +141,7 @@ class _Reader:
             line = self._text.count("\n", 0, conflict.start()) + 1
             raise UsageError(
                 f"{self._file}:{line}: a conflict of two branches stands there; take the tables "
-                "of both, then run `stemcache prefix lock`"
+                "of both, one of a prefix that both changed, then run `stemcache prefix lock`"
             )
         try:
             return tomllib.loads(self._text)

@@ -153,6 +153,8 @@ def pinned(name: str, portions: Sequence[Portion], *, version: str | None = None
             f"the prefix {name!r} has nothing stable in it; give its layout static or reference "
             "segments or tools, or leave it out"
         )
+    if not any(one.text for one in portions):
+        raise UsageError(f"the prefix {name!r} is an empty text; write one, or leave it out")
     ordered = in_order(portions, ORDER)
     kept = tuple(
         PinnedPortion(
