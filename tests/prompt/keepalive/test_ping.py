@@ -251,3 +251,12 @@ def test_a_body_with_odd_tables_is_refused() -> None:
         ping({**CHAT, "reasoning": {"max_tokens": "many"}}, Api.CHAT)
     with pytest.raises(UsageError, match=r"^thinking_budget of the request is no number"):
         ping({**CHAT, "thinking_budget": -1}, Api.CHAT)
+
+
+@pytest.mark.parametrize("given", [3, [], object()])
+def test_arguments_of_other_types_are_told_by_name(given: Any) -> None:
+    """Where they come in."""
+    with pytest.raises(UsageError, match=r"answered is of type .*; give True or False"):
+        ping(MESSAGES, Api.MESSAGES, answered=given)
+    with pytest.raises(UsageError, match=r"provider is of type .*; give its name"):
+        ping(CHAT, Api.CHAT, provider=given)

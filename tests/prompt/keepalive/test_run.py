@@ -389,3 +389,14 @@ def test_what_is_appended_to_the_history_changes_no_ping() -> None:
     (ping,) = sent
     assert ping == {"messages": [{"role": "user", "content": [{"text": text}]}], "max_tokens": 9}
     assert ping["messages"][0]["content"][0]["text"] is text
+
+
+@pytest.mark.parametrize("amount", [None, "much", -1.0, math.nan])
+def test_what_is_no_amount_is_not_paid(amount: Any) -> None:
+    """The ledger stays as it was."""
+
+    async def scene(alive: KeepAlive[str], _: Stage, __: Sender) -> None:
+        with pytest.raises(UsageError, match=r"amount is .*; give a finite number from 0 on"):
+            alive.paid(amount)
+
+    assert played(scene)[2] == FREE

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from stemcache.errors import UsageError
 from stemcache.prompt.remark.changing import changing
 from stemcache.prompt.remark.marked import Remarked, marked
 from stemcache.trace.spans.prompt import prompt_of
@@ -179,10 +178,3 @@ def test_of_random_conversations_only_texts_behind_the_last_answer_change() -> N
         assert found == (frozenset({len(prompt.spans) - 1}) if goes else frozenset())
         went += goes
     assert 0 < went < 300
-
-
-@pytest.mark.parametrize("given", [None, [], "text", 3])
-def test_what_is_no_body_is_the_callers_error(given: Any) -> None:
-    """With its type, and what to give."""
-    with pytest.raises(UsageError, match=r"the body is .*; give the body of a request"):
-        marked(given, Api.MESSAGES)

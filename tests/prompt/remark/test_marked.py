@@ -297,3 +297,31 @@ def test_own_breakpoints_are_turned_off_where_the_placement_does() -> None:
     body = chat(2, model="gpt-5.6")
     found = marked(body, Api.CHAT, placement=placement(1, implicit=False))
     assert found.body["prompt_cache_options"] == {"mode": "explicit"}
+
+
+@pytest.mark.parametrize("given", [None, [], "text", 3])
+def test_what_is_no_body_is_the_callers_error(given: Any) -> None:
+    """With its type, and what to give."""
+    with pytest.raises(UsageError, match=r"the body is .*; give the body of a request"):
+        marked(given, Api.MESSAGES)
+
+
+@pytest.mark.parametrize("given", [3, [], {}, object(), "no"])
+@pytest.mark.parametrize(
+    "name", ["provider", "host", "model", "forecast", "most", "placement", "book"]
+)
+def test_arguments_of_other_types_are_told_by_name(name: str, given: Any) -> None:
+    """Where they come in, not where they are used."""
+    fits = (given == "no" and name in {"host", "model"}) or (given == 3 and name == "most")
+    if fits:
+        assert marked({"messages": []}, Api.MESSAGES, **{name: given}).body == {"messages": []}
+        return
+    with pytest.raises(UsageError, match=name):
+        marked({"messages": []}, Api.MESSAGES, **{name: given})
+
+
+def test_an_api_that_there_is_not_is_told_with_the_nearest() -> None:
+    """As a text it is taken too."""
+    wrong: Any = "massages"
+    with pytest.raises(UsageError, match="unknown api 'massages' from marked; did you mean"):
+        marked({"messages": []}, wrong)

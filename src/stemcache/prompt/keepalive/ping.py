@@ -65,6 +65,8 @@ def ping(
     """
     check_type(body, Mapping, "the body of a ping", "give the body of the last request as sent")
     api = chosen(api, Api, "api", "ping")
+    check_type(answered, bool, "answered", "give True or False")
+    check_type(provider, str | None, "provider", "give its name, or leave it out")
     if _PROMPTS[api].isdisjoint(body):
         names = " or ".join(sorted(_PROMPTS[api]))
         raise UsageError(

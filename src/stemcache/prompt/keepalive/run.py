@@ -172,7 +172,11 @@ class KeepAlive(Generic[P]):
             kept.used_s = kept.touched_s = self._clock.now()
 
     def paid(self, amount: float) -> None:
-        """What a request cost, once it is known: budgets are shares of it."""
+        """What a request cost, once it is known: budgets are shares of it.
+
+        Raises UsageError for what is no amount.
+        """
+        check_number(amount, "amount", low=0)
         self.ledger = self.ledger.spend(amount)
 
     def ended(self, name: str) -> None:

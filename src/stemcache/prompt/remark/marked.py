@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from stemcache.prompt.given import check_type, chosen
+from stemcache.prompt.given import check_callable, check_number, check_type, chosen
 from stemcache.prompt.marks.forecast import Forecast
 from stemcache.prompt.marks.forecasts import a_request_a_minute
 from stemcache.prompt.marks.place import place
@@ -68,10 +68,19 @@ def marked(
     provider's order.
     Without `forecast` a request a minute is expected of everybody. A body that cannot be read is
     given back, with the reason: what an API refuses is for the API to say. Raises UsageError for
-    what is no body at all, an API that there is not, and a placement that does not fit.
+    what is no body at all, an API that there is not, arguments of other types, and a placement that
+    does not fit.
     """
     check_type(body, Mapping, "the body", "give the body of a request, a dictionary")
     api = chosen(api, Api, "api", "marked")
+    for name, value in (("provider", provider), ("host", host), ("model", model)):
+        check_type(value, str | None, name, "give its name, or leave it out")
+    if forecast is not None:
+        check_callable(forecast, "forecast", "give a function of what is laid, as AlwaysAlive")
+    if most is not None:
+        check_number(most, "most", low=0, whole=True)
+    check_type(placement, Placement | None, "placement", "give what marked(...) placed before")
+    check_type(book, Book | None, "book", "give what load_book(...) returns")
     try:
         seen = prompt_of(body, api)
     except BadBodyError as error:
