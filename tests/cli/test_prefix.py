@@ -455,3 +455,23 @@ def test_one_token_is_not_several(project: Project) -> None:
     out = project.run("diff").out
     assert "triage: version 1 → 2, 1 token\n" in out
     assert "0 to 1 of 1 token stand before the first change; 1 are lost, 1 are new" in out
+
+
+@pytest.mark.parametrize(
+    ("value", "api", "place"),
+    [
+        (r"'cut \ud83d'", "", "app:prompt has half of a surrogate pair at character 4"),
+        (
+            r"{'messages': [{'role': 'user', 'content': 'cut \ud83d'}]}",
+            ', api = "chat"',
+            "app:prompt/messages/0/content has half of a surrogate pair at character 4",
+        ),
+    ],
+)
+def test_what_cannot_be_sent_is_not_pinned(
+    project: Project, value: str, api: str, place: str
+) -> None:
+    """With its place, and the builder that gave it."""
+    project.write("app.py", f"prompt = {value}\n")
+    project.settings(f'triage = {{ object = "app:prompt"{api} }}')
+    assert place in project.fails("lock")

@@ -15,6 +15,7 @@ from stemcache.errors import UsageError
 from stemcache.prompt.layout import Layout
 from stemcache.prompt.lock.layout import portions_of_layout
 from stemcache.prompt.lock.portions import Portion, portions_of_body, portions_of_text
+from stemcache.prompt.sendable import check_text, check_values
 from stemcache.wire.api import Api
 
 __all__ = ["failure", "portions_of_file", "portions_of_object"]
@@ -56,6 +57,7 @@ def _taken(value: object, api: Api | None, name: str) -> tuple[Portion, ...]:
     if isinstance(value, Layout):
         return portions_of_layout(value)
     if isinstance(value, str):
+        check_text(value, name)
         return portions_of_text(value)
     if isinstance(value, Mapping):
         if api is None:
@@ -63,6 +65,7 @@ def _taken(value: object, api: Api | None, name: str) -> tuple[Portion, ...]:
                 f"{name} is a dictionary, and nothing says for which API; add "
                 f'api = "messages" to the prefix ({", ".join(Api)})'
             )
+        check_values(value, name)
         return portions_of_body(value, api)
     raise UsageError(
         f"{name} is of type {type(value).__name__}; name a Layout, a request body (a "
