@@ -26,7 +26,8 @@ its other content, the answer and all later turns of that step are written again
 ## Use instead
 
 Store what was sent, addition included, and replay that. Or put the addition into a block of its
-own behind the last cache marker, so that what was written ends before it.
+own behind the last cache marker, so that what was written ends before it. DeepSeek has no markers
+and keeps prompts whole, addition included, so that there only storing it helps.
 
 ## Limits
 
@@ -54,9 +55,9 @@ RULE = LintRule(
     kind="transient-suffix",
     summary="Text was added to the newest user message, but left out when it was replayed.",
     help=(
-        "Store the message as it was sent, with what was added to it, and replay that; or send the"
-        " addition as a block of its own behind the last cache marker, where nothing that is sent"
-        " again stands behind it."
+        "Store the message as it was sent, with what was added to it, and replay that; or, where"
+        " prompts have cache markers, send the addition as a block of its own behind the last one,"
+        " where nothing that is sent again stands behind it."
     ),
     page=__doc__ or "",
 )
