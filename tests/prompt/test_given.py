@@ -251,3 +251,10 @@ def test_no_value_is_shown_but_numbers_and_names() -> None:
         assert "patient" not in str(caught.value)
     with pytest.raises(UsageError, match=r"api of here is of type int; give one of Api\.CHAT, Api"):
         chosen(5, Api, "api", "here")
+
+
+@pytest.mark.parametrize("kind", [Image, Document])
+def test_a_picture_or_file_of_no_type_is_refused(kind: Any) -> None:
+    """No API takes one, and a history that has it could not be sent."""
+    with pytest.raises(UsageError, match=f"media_type of {kind.__name__} is empty; give one such"):
+        kind(media_type="", base64="YQ==")

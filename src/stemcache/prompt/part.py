@@ -20,6 +20,7 @@ to that API and is left out for others:
 
 from dataclasses import dataclass
 
+from stemcache.errors import UsageError
 from stemcache.prompt.given import check_type, listed
 from stemcache.wire.api import Api
 
@@ -173,6 +174,8 @@ def _check_block(api: object, json: object, owner: str) -> None:
 
 def _check_media(media_type: object, base64: object, url: object, owner: str) -> None:
     check_type(media_type, str, f"media_type of {owner}", "give one such as 'image/png'")
+    if not media_type:
+        raise UsageError(f"media_type of {owner} is empty; give one such as 'image/png'")
     for value, name in ((base64, "base64"), (url, "url")):
         if value is not None:
             use = "give a str: base64.b64encode(data).decode() makes one of bytes"

@@ -24,13 +24,14 @@ from stemcache.wire.api import Api
 
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=8)
 """All code points, halves of surrogate pairs among them."""
+KINDS = st.text(st.characters(exclude_categories=()), min_size=1, max_size=8)
 APIS = st.sampled_from(list(Api))
 NATIVES = st.builds(Native, api=APIS, json=TEXTS)
 BESIDE = st.none() | NATIVES
 WORDS = st.builds(Text, TEXTS, BESIDE)
-IMAGES = st.builds(Image, media_type=TEXTS, base64=st.none() | TEXTS, url=st.none() | TEXTS)
+IMAGES = st.builds(Image, media_type=KINDS, base64=st.none() | TEXTS, url=st.none() | TEXTS)
 DOCUMENTS = st.builds(
-    Document, media_type=TEXTS, name=TEXTS, base64=st.none() | TEXTS, url=st.none() | TEXTS
+    Document, media_type=KINDS, name=TEXTS, base64=st.none() | TEXTS, url=st.none() | TEXTS
 )
 INSIDE = st.lists(WORDS | IMAGES | DOCUMENTS, max_size=3).map(tuple)
 PARTS: st.SearchStrategy[Part] = st.one_of(

@@ -65,7 +65,12 @@ def test_what_is_the_same_to_a_model_is_no_difference(kept: Part, given: Part) -
             "media_type",
             6,
         ),
-        (Image(media_type="", url="ab"), Image(media_type="", base64="aa"), "base64", 0),
+        (
+            Image(media_type="image/png", url="ab"),
+            Image(media_type="image/png", base64="aa"),
+            "base64",
+            0,
+        ),
         (
             ToolResult(call_id="c", parts=(), name="f"),
             ToolResult(call_id="c", parts=(), name="g"),
@@ -115,8 +120,8 @@ def test_an_excerpt_is_of_sixteen_characters_and_none_of_sealed_or_binary_conten
     assert found is not None
     assert (found.kept, found.given) == ("s" * 16, "t" * 16)
     for kept, given in (
-        (Image(media_type="", base64=long), Image(media_type="", base64=other)),
-        (Document(media_type="", url=long), Document(media_type="", url=other)),
+        (Image(media_type="image/png", base64=long), Image(media_type="image/png", base64=other)),
+        (Document(media_type="text/plain", url=long), Document(media_type="text/plain", url=other)),
         (native({"a": long}), native({"a": other})),
         (
             Thinking(api=Api.CHAT, json=f'{{"a":"{long}"}}'),
