@@ -16,7 +16,7 @@ Not thread-safe. Each call costs a microsecond or two; `look` a third of one.
 from dataclasses import dataclass
 from math import exp, inf
 
-from stemcache.policy.route.contract import View
+from stemcache.policy.route.contract import Rates, View
 from stemcache.policy.route.predict import LEAST_WEIGHT, MOST
 from stemcache.policy.route.rates import ASSUMED, FleetRates, SeatRates
 
@@ -62,6 +62,7 @@ class Load:
         "_now_s",
         "_plain",
         "_plain_begun_s",
+        "_plain_oldest",
         "_plain_tokens",
         "_recent_decode_s",
         "_recent_requests",
@@ -85,7 +86,9 @@ class Load:
         """Those that do not stream and should not have been computed yet, oldest first."""
         self._plain_tokens = 0
         self._plain_begun_s = 0.0
-        """When the oldest of those should have begun to be computed."""
+        """When the oldest of those should have begun to be computed: not before it was sent."""
+        self._plain_oldest = 0
+        """Tokens of that one."""
         self._recent_requests = 0.0
         self._recent_tokens = 0.0
         self._recent_decode_s = 0.0
@@ -121,7 +124,7 @@ class Load:
             computed_tokens = min(max(0, computed_tokens), prompt_tokens)
         ahead = 0.0
         if self._waiting_tokens or self._plain:
-            ahead = self._ahead(self.rates.rates(now_s=now_s).prefill_s, now_s)
+            ahead = self._ahead(self._rates(now_s).prefill_s, now_s)
         in_flight = self._in_flight
         sent = Sent(prompt_tokens, computed_tokens, now_s, streams, ahead, in_flight)
         self._in_flight = in_flight = in_flight + 1
@@ -138,7 +141,7 @@ class Load:
             self._waiting_tokens += computed_tokens
         else:
             if not self._plain:
-                self._plain_begun_s = now_s
+                self._plain_begun_s, self._plain_oldest = now_s, computed_tokens
             self._plain[sent] = None
             self._plain_tokens += computed_tokens
         return sent
@@ -168,7 +171,6 @@ class Load:
         """
         if sent.ended:
             return
-        self._pass(now_s)
         self._end(sent, now_s)
         computed = sent.computed_tokens
         if computed_tokens is not None and computed_tokens != computed:
@@ -250,9 +252,7 @@ class Load:
         """
         if now_s - self._now_s > _NOTICED_S:
             self._pass(now_s)
-        rates = (self._fleet.ready if self.rates.factor == 1.0 else None) or self.rates.rates(
-            now_s=now_s
-        )
+        rates = self._rates(now_s)
         ahead = 0
         if self._waiting_tokens or self._plain:
             ahead = int(self._ahead(rates.prefill_s, now_s))
@@ -302,30 +302,32 @@ class Load:
             oldest = next(iter(self._waiting)).computed_tokens
             # Never all of it: while its first token has not come it is not done.
             tokens -= min(max(0.0, now_s - self._begun_s) / prefill_s, 0.9 * oldest)
-        if self._plain:
-            self._compute_plain(prefill_s, now_s)
-            tokens += self._plain_tokens
-            if self._plain:
-                tokens -= max(0.0, now_s - self._plain_begun_s) / prefill_s
-        return tokens
+        return tokens + self._plain_ahead(prefill_s, now_s) if self._plain else tokens
 
-    def _compute_plain(self, prefill_s: float, now_s: float) -> None:
-        """Let those leave that should have been computed by now."""
+    def _plain_ahead(self, prefill_s: float, now_s: float) -> float:
+        """Of those that do not stream; who should have been computed by now leaves."""
         while self._plain:
-            oldest = next(iter(self._plain))
-            # By the rates of now the one before may have ended before this one was sent.
-            self._plain_begun_s = max(self._plain_begun_s, oldest.sent_s)
-            ends_s = self._plain_begun_s + prefill_s * oldest.computed_tokens
+            begun_s = self._plain_begun_s
+            ends_s = begun_s + prefill_s * self._plain_oldest
             if ends_s > now_s:
-                return
-            self._leave(oldest, ends_s)
+                return self._plain_tokens - max(0.0, now_s - begun_s) / prefill_s
+            self._leave(next(iter(self._plain)), ends_s)
+        return 0.0
 
     def _leave(self, sent: Sent, now_s: float) -> None:
         """One that does not stream waits no more; the next begins then if it was the oldest."""
-        if next(iter(self._plain)) is sent:
-            self._plain_begun_s = now_s
+        oldest = next(iter(self._plain))
         del self._plain[sent]
         self._plain_tokens -= sent.computed_tokens
+        if sent is oldest and self._plain:
+            oldest = next(iter(self._plain))
+            # By the rates of now the one before may have ended before this one was sent.
+            self._plain_begun_s = max(now_s, oldest.sent_s)
+            self._plain_oldest = oldest.computed_tokens
+
+    def _rates(self, now_s: float) -> Rates:
+        ready = self._fleet.ready if self.rates.factor == 1.0 else None
+        return ready or self.rates.rates(now_s=now_s)
 
     def _computed(self, sent: Sent, now_s: float) -> None:
         if sent in self._waiting:
@@ -360,6 +362,6 @@ class Load:
         kept = exp(-passed / BUSY_S)
         self._busy_share *= kept
         if self._plain:
-            self._compute_plain(self.rates.rates(now_s=now_s).prefill_s, now_s)
+            self._plain_ahead(self._rates(now_s).prefill_s, now_s)
         if self._waiting or self._plain:
             self._busy_share += 1.0 - kept
