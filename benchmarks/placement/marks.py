@@ -118,7 +118,8 @@ def _block(body: dict[str, Any], span: Span, kind: str) -> dict[str, Any]:
         above[0][above[1]] = [block]
     name = "output" if block.get("type") == "function_call_output" else "content"
     if "role" in block or name == "output":
-        inner: dict[str, Any] = {"type": kind, "text": block[name]}
-        block[name] = [inner]
+        if isinstance(block[name], str):
+            block[name] = [{"type": kind, "text": block[name]}]
+        inner: dict[str, Any] = block[name][-1]
         return inner
     return block

@@ -56,6 +56,13 @@ def test_results_at_the_end_have_their_mark_already() -> None:
         assert marks(history(8, follows=0, turns=turns)) == [1, 18]
 
 
+def test_results_that_were_answered_get_no_mark() -> None:
+    """The request that asked for the answer marked their end, and a fork begins behind it."""
+    answer = piece(60, history=True, speaker="assistant")
+    laid = laid_of(*history(8, follows=0).pieces, answer, piece(50, history=True))
+    assert marks(laid) == [1, len(laid.pieces)]
+
+
 def test_without_results_no_mark_is_added() -> None:
     """Words alone end where they end."""
     assert marks(history(0, follows=3)) == [1, 5]

@@ -16,7 +16,7 @@ from stemcache.prompt.marks.cost import Set, expected
 from stemcache.prompt.marks.ground import Ground
 from stemcache.prompt.marks.terms import Terms
 from stemcache.prompt.message import Message
-from stemcache.prompt.piece import Laid
+from stemcache.prompt.piece import Laid, Piece
 from stemcache.prompt.stability import Stability
 
 __all__ = ["with_fork"]
@@ -49,8 +49,10 @@ def _behind_results(laid: Laid) -> int:
     while end and laid.pieces[end - 1].stability is Stability.TURN:
         end -= 1
     at = end
-    while (
-        at and laid.pieces[at - 1].run is None and isinstance(laid.pieces[at - 1].source, Message)
-    ):
+    while at and laid.pieces[at - 1].run is None and _is_users(laid.pieces[at - 1]):
         at -= 1
     return at if 0 < at < end and laid.pieces[at - 1].run == "tool_result" else 0
+
+
+def _is_users(piece: Piece) -> bool:
+    return isinstance(piece.source, Message) and piece.source.speaker == "user"
