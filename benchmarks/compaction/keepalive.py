@@ -6,7 +6,7 @@ when the next request comes, and is what no plan can beat.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import mean
 from typing import Any
@@ -15,13 +15,13 @@ from benchmarks.compaction.sessions import Session
 from stemcache.prompt.keepalive.budget import Ledger
 from stemcache.prompt.keepalive.gaps import Gaps
 from stemcache.prompt.keepalive.life import Life, life
-from stemcache.prompt.keepalive.plan import plan, stakes
+from stemcache.prompt.keepalive.plan import stakes
+from stemcache.prompt.keepalive.played import marked_for, planned
 from stemcache.prompt.keepalive.rates import rates
 from stemcache.prompt.keepalive.simulate import Bill, Pinging, Visit, play
 from stemcache.prompt.keepalive.ttl import options
 from stemcache.provider.price import Price
 from stemcache.provider.rule import Rule
-from stemcache.provider.shape import Mark, Position, Shape
 
 __all__ = ["Prior", "learned", "measured"]
 
@@ -133,7 +133,7 @@ def _lifetimes(world: _World, undone: Sequence[Bill]) -> list[Row]:
     for ttl in world.rule.ttls[1:]:
         if all(one.ttl != ttl.name for one in chosen):
             continue
-        marked = [_marked(session, ttl.name) for session in world.sessions]
+        marked = [Session(one.name, marked_for(one.visits, ttl.name)) for one in world.sessions]
         rows.append(
             _row(f"{ttl.name} written", _each(world, marked, lambda _: _never, free), undone)
         )
@@ -196,18 +196,7 @@ def _to_the_end(session: Session, step_s: float) -> Pinging:
 
 
 def _planned(world: _World, lasts: Life, ttl: str | None) -> Pinging:
-    def pinging(visit: Visit, ledger: Ledger) -> Sequence[float]:
-        paid = rates(world.rule, world.price, ttl=ttl, prompt_tokens=visit.shape.tokens)
-        stake = stakes(paid, visit.prefix_tokens)
-        return plan(
-            stake,
-            world.prior.gaps,
-            lasts,
-            margin_s=MARGIN_S,
-            most_pings=ledger.times(stake.ping, 1_000),
-        ).pings_s
-
-    return pinging
+    return planned(world.rule, world.price, world.prior.gaps, lasts, ttl=ttl, margin_s=MARGIN_S)
 
 
 def _foresight(world: _World, session: Session, step_s: float) -> Pinging:
@@ -230,19 +219,6 @@ def _foresight(world: _World, session: Session, step_s: float) -> Pinging:
         return [step_s * (number + 1) for number in range(count)]
 
     return pinging
-
-
-def _marked(session: Session, ttl: str) -> Session:
-    """The same requests with every mark for another lifetime."""
-
-    def position(one: Position) -> Position:
-        return one if one.mark is None else replace(one, mark=Mark(ttl))
-
-    def shape(one: Shape) -> Shape:
-        return replace(one, positions=tuple(map(position, one.positions)))
-
-    visits = tuple(replace(visit, shape=shape(visit.shape)) for visit in session.visits)
-    return Session(session.name, visits)
 
 
 def _row(name: str, bills: Sequence[Bill], undone: Sequence[Bill]) -> Row:
