@@ -85,6 +85,8 @@ class Engine:
     """When a slot came free while there was none."""
     _prefilling: bool = False
     _ticking: bool = False
+    _tick_s: float = 0.0
+    """When all streams get their next token."""
 
     def __post_init__(self) -> None:
         self.cache = BlockCache(self.costs.capacity_blocks)
@@ -171,7 +173,8 @@ class Engine:
             self._streams.append(job)
             if not self._ticking:
                 self._ticking = True
-                self.call_at(self.now() + self.costs.token_s, self._tick)
+                self._tick_s = self.now() + self.costs.token_s
+                self.call_at(self._tick_s, self._tick)
         else:
             self.call_at(self.now() + job.left * self.costs.token_s, self._whole, job)
 
@@ -181,7 +184,6 @@ class Engine:
             self._admit()
 
     def _tick(self) -> None:
-        due_s = self.now() + self.costs.token_s
         streams, self._streams = self._streams, []
         ended = False
         for job in streams:
@@ -196,7 +198,9 @@ class Engine:
                 ended = True
         self._ticking = bool(self._streams)
         if self._ticking:
-            self.call_at(due_s, self._tick)
+            # Not from now on: late timers would add up to a slower worker.
+            self._tick_s += self.costs.token_s
+            self.call_at(self._tick_s, self._tick)
         if ended:
             self._admit()
 

@@ -117,6 +117,14 @@ def test_streams_get_their_tokens_in_step() -> None:
     ]
 
 
+def test_late_tokens_do_not_make_the_next_ones_later() -> None:
+    """The pace is the worker's, however late each timer is."""
+    asked = Asked(late_s=0.002, token_s=0.01)
+    asked.ask("a", [1], tokens=101, stream=True)
+    asked.time.run()
+    assert asked.said[-1] == ("a", "done", 1.002)
+
+
 def test_a_client_that_leaves_frees_its_place() -> None:
     """While it waits, while it is computed and while it is answered; the cache keeps its blocks."""
     asked = Asked(slots=1, block_s=0.01, token_s=1.0)
