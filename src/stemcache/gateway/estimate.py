@@ -20,7 +20,7 @@ class TokenEstimate:
 
     def tokens(self, model: str | None, text_bytes: int) -> int:
         """An estimate: at least 1, and no more than there are bytes."""
-        return max(1, round(text_bytes / self.bytes_a_token(model)))
+        return round(text_bytes / self._bytes_a_token.get(model, _PRIOR_BYTES)) or 1
 
     def learn(self, model: str | None, text_bytes: int, tokens: int) -> None:
         """An answer said how many tokens the text had.
@@ -30,7 +30,9 @@ class TokenEstimate:
         """
         if tokens <= 0 or text_bytes <= 0:
             return
-        seen = min(_MOST_BYTES, max(_LEAST_BYTES, text_bytes / tokens))
+        seen = text_bytes / tokens
+        if not _LEAST_BYTES <= seen <= _MOST_BYTES:
+            seen = min(_MOST_BYTES, max(_LEAST_BYTES, seen))
         known = self._bytes_a_token.get(model)
         if known is None:
             if len(self._bytes_a_token) >= _MOST_MODELS:

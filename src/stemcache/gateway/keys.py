@@ -51,10 +51,10 @@ class Keys:
         if rungs is None:
             keys = self.keys
             rungs = self._rungs = []
-            depth = FIRST_RUNG
-            while depth <= len(keys):
+            stop, depth = len(keys), FIRST_RUNG
+            while depth <= stop:
                 rungs.append(keys[depth - 1])
-                depth *= 2
+                depth += depth
         return rungs
 
 

@@ -105,9 +105,16 @@ class Able(NamedTuple):
 
     seats: Sequence[tuple[Member, Seat]]
     numbers: Sequence[int]
-    """Theirs, in the same order."""
+    """Theirs, in the same order; so with what follows."""
+    loads: Sequence[Load]
+    views: Sequence[View]
 
     @classmethod
     def of(cls, seats: Sequence[tuple[Member, Seat]]) -> "Able":
-        """These."""
-        return cls(seats, [seat.number for _, seat in seats])
+        """These. To be made anew where a seat gets another view."""
+        return cls(
+            seats,
+            [seat.number for _, seat in seats],
+            [seat.load for _, seat in seats],
+            [seat.view for _, seat in seats],
+        )

@@ -32,7 +32,7 @@ from stemcache.gateway.settings import Agree, GatewaySettings
 from stemcache.gateway.usage import AnswerUsage
 from stemcache.policy.route import make
 from stemcache.policy.route.anchors import Anchors
-from stemcache.policy.route.contract import Ask, Choice, Reads, View, Weighs
+from stemcache.policy.route.contract import Ask, Choice, Reads, Weighs
 from stemcache.policy.route.load import Sent
 from stemcache.policy.route.predict import tidy, ttft_s
 
@@ -46,6 +46,11 @@ _OTHERS_S = 2.0
 """What another gateway said of its load longer ago is not counted."""
 _SILENT = AnswerUsage()
 _REFUSED = "refused"
+# Plain names: to name a member of an enumeration takes six times as long.
+_NOTHING, _PROMPT = Reads.NOTHING, Reads.PROMPT
+_UNPREDICTED = Source.NONE
+_RESET = Verdict.RESET_SUSPECTED
+_AGREES, _DISAGREES = Standing.AGREES, Standing.DISAGREES
 
 
 @dataclass(slots=True)
@@ -92,7 +97,7 @@ class Router(Fleet):
         before = self._settings
         if (settings.policy, settings.agree) != (before.policy, before.agree):
             self._policy = make(settings.policy, by_hash=settings.agree is Agree.HASH)
-            if self._policy.reads is not Reads.PROMPT:
+            if self._policy.reads is not _PROMPT:
                 self.mirror.forget_guesses()
                 for member, seat in self._seats.values():  # as what was found shows in their views
                     seat.view = seat.load.blank(seat.name, weight=member.spec.weight)
@@ -113,17 +118,16 @@ class Router(Fleet):
         if not able.numbers:
             return None
         tokens = self.mirror.prompt_tokens(prompt)
-        beliefs = self._beliefs(prompt, able, tokens)
-        views = self._views(able, beliefs, now_s)
-        choice = self._policy.choose(self._ask(prompt, tokens), views, now_s=now_s, rng=self._rng)
+        beliefs = self._look(prompt, able, tokens, now_s)
+        asked, policy = self._ask(prompt, tokens), self._policy
+        choice = policy.choose(asked, able.views, now_s=now_s, rng=self._rng)
         return _decision(prompt, tokens, able, beliefs, choice)
 
     def explain(self, prompt: Prompt, *, now_s: float) -> dict[str, Any]:
         """What `choose` would say, what it saw, and who could not be chosen and why."""
         able = self._eligible(prompt.model, now_s, frozenset())
         tokens = self.mirror.prompt_tokens(prompt)
-        beliefs = self._beliefs(prompt, able, tokens)
-        views = self._views(able, beliefs, now_s)
+        beliefs, views = self._look(prompt, able, tokens, now_s), able.views
         decision, costs = None, None
         asked = self._ask(prompt, tokens)
         if views:
@@ -164,7 +168,7 @@ class Router(Fleet):
         computed = max(computed, 1)
         sent = seat.load.sent(decision.prompt_tokens, computed, now_s=now_s, streams=prompt.stream)
         units = 0
-        if self._policy.reads is Reads.PROMPT:
+        if self._policy.reads is _PROMPT:
             units = self.mirror.routed(seat.number, prompt)
             if self.on_placed is not None:
                 keys = self.mirror.keys_for(seat.number, prompt)
@@ -211,7 +215,7 @@ class Router(Fleet):
             self._count_faults(flight, now_s)
         if cached is None:
             seat.check.add_silent()
-        elif flight.decision.source is not Source.NONE:
+        elif flight.decision.source is not _UNPREDICTED:
             self._check(seat, flight, usage, cached, prompt)
         else:
             seat.check.add_unpredicted(cached, prompt)
@@ -285,34 +289,22 @@ class Router(Fleet):
         if member.leaving and not member.in_flight:
             self._forget(member)
 
-    def _beliefs(self, prompt: Prompt, able: Able, tokens: int) -> list[Belief]:
-        """One a seat; none where nobody looks."""
-        if self._policy.reads is not Reads.PROMPT:
-            return []
-        return self.mirror.beliefs(prompt, able.numbers, tokens)
-
-    def _views(self, able: Able, beliefs: Sequence[Belief], now_s: float) -> list[View]:
-        """Those of the seats, brought up to date."""
+    def _look(self, prompt: Prompt, able: Able, tokens: int, now_s: float) -> Sequence[Belief]:
+        """Bring the seats' views up to date. One belief a seat; none where nobody looks."""
         told = now_s - self._told_s < _OTHERS_S
         gateways = 1 if told else self._settings.gateways  # what others have there is known
-        views = []
-        for _, seat in able.seats:
-            view = seat.view
-            seat.load.look(view, now_s=now_s, gateways=gateways)
-            views.append(view)
-        if beliefs:
-            rooms = self.mirror.rooms(able.numbers)
-            for view, belief, room in zip(views, beliefs, rooms, strict=True):
-                view.cached_tokens, view.slow_tokens = belief.cached, belief.slow
-                view.held_tokens, view.capacity_tokens = room
+        for load, view in zip(able.loads, able.views, strict=True):
+            load.look(view, now_s=now_s, gateways=gateways)
         if told:
             for _, seat in able.seats:
                 if seat.others:
                     _add_others(seat, now_s)
-        return views
+        if self._policy.reads is not _PROMPT:
+            return ()
+        return self.mirror.show(prompt, able.numbers, able.views, tokens)
 
     def _ask(self, prompt: Prompt, tokens: int) -> Ask:
-        if self._policy.reads is Reads.NOTHING:
+        if self._policy.reads is _NOTHING:
             return Ask(tokens)
         text = prompt.text
         if text is None or not (keys := text.keys):

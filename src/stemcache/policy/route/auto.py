@@ -20,6 +20,7 @@ a copy, so a queue can still send it to the second.
 """
 
 from collections.abc import Sequence
+from itertools import repeat
 from math import inf
 from random import Random
 
@@ -67,22 +68,22 @@ class Auto:
         """The seat of least cost; the runner-up is the next."""
         ask, views = tidy(ask, views)
         prompt = float(ask.prompt_tokens)
-        computed = [
-            missing  # as `computed_tokens` has it, where there is no slow tier
-            if (missing := prompt - view.cached_tokens) > 1.0 and not view.slow_tokens
-            else computed_tokens(ask, view)
-            for view in views
-        ]
+        computed, held, least = [], 0, inf
+        for view in views:
+            cached = view.cached_tokens
+            missing = prompt - cached  # as `computed_tokens` has it, where there is no slow tier
+            if missing <= 1.0 or view.slow_tokens:
+                missing = computed_tokens(ask, view)
+            computed.append(missing)
+            if missing < least:  # noqa: PLR1730  in a hot loop
+                least = missing
+            if cached > held:  # noqa: PLR1730  in a hot loop
+                held = cached
         part = self._heat.asked(
-            ask.anchor,
-            head=ask.head,
-            held_tokens=max([view.cached_tokens for view in views]),
-            seats=len(views),
-            now_s=now_s,
+            ask.anchor, head=ask.head, held_tokens=held, seats=len(views), now_s=now_s
         )
         if len(views) == 1:
             return answer(ask, views, 0, Reason.ONLY, runner_up=None)
-        least = min(computed)
         hot = ask.anchor_tokens
         # Who has no more than this to compute holds what many ask for of the prompt.
         cool = prompt - hot if hot else 0.0
@@ -141,17 +142,16 @@ class Auto:
         cool: float,
     ) -> tuple[list[float], list[float]]:
         """For each seat its time to first token, as `ttft_s`, and its cost but for places."""
-        presses = _presses(views) if self._rendezvous is None else None
+        presses = _presses(views) if self._rendezvous is None else repeat(0.0)
         waits, costs = [], []
         known: Rates | None = None
         base = per_token = busy = queue = 0.0
-        for seat, view in enumerate(views):
+        for view, tokens, press in zip(views, computed, presses, strict=False):
             rates = view.rates
             if rates is not known:  # those of most seats are the fleet's
                 known = rates
                 base, per_token, busy = rates.base_s, rates.prefill_s, rates.busy_s
                 queue = per_token if rates.queue_s is None else rates.queue_s
-            tokens = computed[seat]
             cost = base + queue * view.waiting_tokens + per_token * tokens + busy * view.in_flight
             waits.append(cost)
             again = tokens - least
@@ -159,13 +159,12 @@ class Auto:
                 counted = again * part if tokens > cool else again
                 cost += per_token * (counted * _COPIES - again)
                 again = counted
-            if presses is not None:
-                cost += per_token * (again + least) * presses[seat]
+            cost += per_token * (again + least) * press
             costs.append(cost + _TURN * view.recent_s / view.weight)
         return waits, costs
 
     def _reason(self, ask: Ask, computed: float, least: float) -> Reason:
-        prompt = max(1.0, ask.prompt_tokens)
+        prompt = ask.prompt_tokens or 1.0
         useful = max(1.0, _USEFUL * prompt)
         if prompt - least < useful:
             return Reason.COLD if self._rendezvous is None else _HASHED
@@ -176,37 +175,32 @@ def _best_two(costs: Sequence[float], rng: Random) -> tuple[int, int]:
     """The seat of least cost and the next; chance decides among equals. Two seats at least."""
     chance = rng.random
     best = second = -1
-    low, next_low = (inf, inf), (inf, inf)
+    low = next_low = lot = next_lot = inf
     for seat, cost in enumerate(costs):
-        drawn = cost, chance()
-        if drawn < low:
-            second, next_low = best, low
-            best, low = seat, drawn
-        elif drawn < next_low:
-            second, next_low = seat, drawn
+        drawn = chance()
+        if cost < low or (cost == low and drawn < lot):
+            second, next_low, next_lot = best, low, lot
+            best, low, lot = seat, cost, drawn
+        elif cost < next_low or (cost == next_low and drawn < next_lot):
+            second, next_low, next_lot = seat, cost, drawn
     return best, second
 
 
 def _presses(views: Sequence[View]) -> list[float]:
     """How much more each cache is pressed than the mean of them, weighed."""
-    rooms = [view.capacity_tokens for view in views]
-    if None in rooms:
-        pressures = [view.fresh_tokens / view.weight for view in views]
-    else:
-        pressures = [
-            view.fresh_tokens / room for view, room in zip(views, rooms, strict=True) if room
-        ]
+    pressures: list[float] = []
+    fills: list[float] = []
+    for view in views:
+        room = view.capacity_tokens
+        if room is None:  # then that of others says nothing either
+            pressures, fills = [view.fresh_tokens / view.weight for view in views], []
+            break
+        pressures.append(view.fresh_tokens / room)
+        fill = view.held_tokens / room
+        fills.append(_PRESSURE * fill**_FULL if fill < 1.0 else _PRESSURE)
     mean = sum(pressures) / len(pressures)
     if mean <= 0.0:
         return [0.0] * len(views)
-    if None in rooms:
+    if not fills:
         return [_PRESSURE * (pressure / mean - 1.0) for pressure in pressures]
-    fills = [
-        min(1.0, view.held_tokens / room) ** _FULL
-        for view, room in zip(views, rooms, strict=True)
-        if room
-    ]
-    return [
-        _PRESSURE * fill * (pressure / mean - 1.0)
-        for pressure, fill in zip(pressures, fills, strict=True)
-    ]
+    return [fill * (pressure / mean - 1.0) for pressure, fill in zip(pressures, fills, strict=True)]

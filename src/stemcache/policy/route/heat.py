@@ -36,6 +36,10 @@ class _Count:
             return self.requests * exp((self.last_s - now_s) / _FADE_S)
         return self.requests
 
+    def count(self, requests: float, now_s: float) -> None:
+        self.requests = requests
+        self.last_s = max(self.last_s, now_s)
+
 
 class Heat:
     """Decayed counts of requests by anchor, 16,384 at most. O(1) a call."""
@@ -62,8 +66,7 @@ class Heat:
         """
         everything = self._all.at(now_s) + 1.0
         if self._counts_on:
-            self._all.requests = everything
-            self._all.last_s = max(self._all.last_s, now_s)
+            self._all.count(everything, now_s)
         requests = self._count(anchor, now_s)
         if requests is None:
             # What is held of it is then either before the anchor, so that many share it to the
@@ -85,7 +88,6 @@ class Heat:
             return None
         before = count.at(now_s)
         if self._counts_on:
-            count.requests = before + 1.0
-            count.last_s = max(count.last_s, now_s)
+            count.count(before + 1.0, now_s)
             self._counts.move_to_end(key)
         return before

@@ -42,7 +42,7 @@ class Sent:
     sent_s: float
     streams: bool
     ahead_tokens: float
-    """To be computed before it, when it was sent."""
+    """To be computed before it, when it was sent; 0 of one that does not stream."""
     others: int
     """In flight when it was sent."""
     first_s: float | None = None
@@ -123,7 +123,7 @@ class Load:
         if not 0 <= computed_tokens <= prompt_tokens:
             computed_tokens = min(max(0, computed_tokens), prompt_tokens)
         ahead = 0.0
-        if self._waiting_tokens or self._plain:
+        if streams and (self._waiting_tokens or self._plain):
             ahead = self._ahead(self._rates(now_s).prefill_s, now_s)
         in_flight = self._in_flight
         sent = Sent(prompt_tokens, computed_tokens, now_s, streams, ahead, in_flight)
@@ -252,9 +252,11 @@ class Load:
         """
         if now_s - self._now_s > _NOTICED_S:
             self._pass(now_s)
-        rates = self._rates(now_s)
+        rates = self._fleet.ready if self.rates.factor == 1.0 else None
+        if rates is None:
+            rates = self.rates.rates(now_s=now_s)
         ahead = 0
-        if self._waiting_tokens or self._plain:
+        if self._plain or self._waiting_tokens:
             ahead = int(self._ahead(rates.prefill_s, now_s))
         if not self._changed and rates is view.rates and gateways == 1:
             view.waiting_tokens = ahead
@@ -296,23 +298,21 @@ class Load:
     def _ahead(self, prefill_s: float, now_s: float) -> float:
         """Tokens still to be computed there; of the one being computed, what should be left."""
         tokens = float(self._waiting_tokens)
-        if prefill_s <= 0.0:
-            return tokens
-        if tokens:
+        if tokens and prefill_s > 0.0:
             oldest = next(iter(self._waiting)).computed_tokens
             # Never all of it: while its first token has not come it is not done.
             tokens -= min(max(0.0, now_s - self._begun_s) / prefill_s, 0.9 * oldest)
-        return tokens + self._plain_ahead(prefill_s, now_s) if self._plain else tokens
-
-    def _plain_ahead(self, prefill_s: float, now_s: float) -> float:
-        """Of those that do not stream; who should have been computed by now leaves."""
         while self._plain:
             begun_s = self._plain_begun_s
             ends_s = begun_s + prefill_s * self._plain_oldest
             if ends_s > now_s:
-                return self._plain_tokens - max(0.0, now_s - begun_s) / prefill_s
+                plain = float(self._plain_tokens)
+                if now_s > begun_s:
+                    plain -= (now_s - begun_s) / prefill_s
+                return tokens + plain
+            # Who does not stream, and should have been computed by now, leaves.
             self._leave(next(iter(self._plain)), ends_s)
-        return 0.0
+        return tokens
 
     def _leave(self, sent: Sent, now_s: float) -> None:
         """One that does not stream waits no more; the next begins then if it was the oldest."""
@@ -362,6 +362,6 @@ class Load:
         kept = exp(-passed / BUSY_S)
         self._busy_share *= kept
         if self._plain:
-            self._plain_ahead(self._rates(now_s).prefill_s, now_s)
+            self._ahead(self._rates(now_s).prefill_s, now_s)  # some may leave
         if self._waiting or self._plain:
             self._busy_share += 1.0 - kept
