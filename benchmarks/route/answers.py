@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 
+from benchmarks.route.tokens import BEGIN
+
 __all__ = ["Asked", "Dialect", "head", "read", "usage"]
 
 _DECODE = msgspec.json.Decoder()
@@ -30,11 +32,10 @@ def read(body: bytes) -> Asked:
         contents = [str(asked["system"])] if "system" in asked else []
         for message in asked["messages"]:
             content = message["content"]
-            if isinstance(content, str):
-                contents.append(content)
-            else:
-                contents += [part.get("text", "") for part in content or ()]
-        text = "".join(contents)
+            if not isinstance(content, str):
+                content = "".join(part.get("text", "") for part in content or ())
+            contents.append(content)
+        text = "".join(BEGIN + content for content in contents)
     else:
         text = str(asked["prompt"])
     options = asked.get("stream_options") or {}

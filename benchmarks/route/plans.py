@@ -1,7 +1,8 @@
 """What is asked of the gateways: prompts made from a seed or from a trace.
 
 A prompt is a sequence of message contents of hexadecimal digits, so that nothing needs escaping and
-a character is a byte. Two prompts share a beginning exactly where their contents are equal.
+a character is a byte. Two prompts share a beginning exactly where their contents are equal. What
+the chat template puts before each is counted in: 2,000 characters are sent as 1,996.
 """
 
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.route.cache import BLOCK_CHARACTERS
+from benchmarks.route.tokens import BEGIN
 
 __all__ = ["Ids", "Prompt", "TracePlan", "body", "hot", "zipf"]
 
@@ -36,7 +38,7 @@ class Prompt:
     @property
     def text(self) -> str:
         """What a worker's cache sees."""
-        return "".join(self.contents)
+        return "".join(BEGIN + content for content in self.contents)
 
 
 def zipf(
@@ -53,11 +55,12 @@ def zipf(
     Characters are counted. The tails and the draws depend on the seed, and so do the prefixes.
     """
     random = Random(seed)
-    prefixes = [random.randbytes(prefix // 2).hex() for _ in range(groups)]
+    begin = len(BEGIN)
+    prefixes = [random.randbytes(prefix // 2).hex()[begin:] for _ in range(groups)]
     weights = list(accumulate((1 / (rank + 1) ** exponent) for rank in range(groups)))
     for _ in range(count):
         group = random.choices(range(groups), cum_weights=weights)[0]
-        yield Prompt((prefixes[group], random.randbytes(tail // 2).hex()), f"group-{group}")
+        yield Prompt((prefixes[group], random.randbytes(tail // 2).hex()[begin:]), f"group-{group}")
 
 
 def hot(seed: int, count: int, *, prefix: int = 8_000, tail: int = 200) -> Iterator[Prompt]:
@@ -98,7 +101,7 @@ class TracePlan:
         for number in range(min(len(self), count or len(self))):
             blocks = self.blocks(number)
             contents = tuple(
-                "".join(map(block_text, blocks[at : at + MESSAGE_BLOCKS]))
+                "".join(map(block_text, blocks[at : at + MESSAGE_BLOCKS]))[len(BEGIN) :]
                 for at in range(0, len(blocks), MESSAGE_BLOCKS)
             )
             session = f"session-{self.sessions[number]}"

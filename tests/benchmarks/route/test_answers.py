@@ -9,18 +9,23 @@ from benchmarks.route.answers import DIALECTS, read
 
 
 def test_contents_are_read_in_order() -> None:
-    """Of chats with parts, of completions, of messages with a system prompt."""
+    """Of chats with parts, of completions, of messages with a system prompt; a mark before each."""
     chat = {
         "messages": [
             {"role": "system", "content": "ab"},
             {"role": "user", "content": [{"type": "text", "text": "cd"}, {"type": "image"}]},
         ]
     }
-    assert read(json.dumps(chat).encode()).text == "abcd"
+    assert read(json.dumps(chat).encode()).text == "<im>ab<im>cd"
     assert read(b'{"prompt": "xy", "max_tokens": 7, "stream": true}').text == "xy"
     message = {"system": "s", "messages": [{"role": "user", "content": "u"}], "max_tokens": 2}
     asked = read(json.dumps(message).encode())
-    assert (asked.text, asked.tokens, asked.stream, asked.include_usage) == ("su", 2, False, False)
+    assert (asked.text, asked.tokens, asked.stream, asked.include_usage) == (
+        "<im>s<im>u",
+        2,
+        False,
+        False,
+    )
 
 
 def test_usage_is_asked_for() -> None:

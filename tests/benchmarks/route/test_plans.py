@@ -21,19 +21,20 @@ def test_same_seed_same_prompts() -> None:
 
 
 def test_groups_share_their_prefix_and_nothing_else() -> None:
-    """2,000 characters of a group's, 200 of a request's own."""
+    """2,000 characters of a group's, 200 of a request's own, what begins a message counted in."""
     prompts = list(zipf(1, 200, groups=5))
-    assert {len(prompt.contents[0]) for prompt in prompts} == {2_000}
-    assert {len(prompt.contents[1]) for prompt in prompts} == {200}
+    assert {len(prompt.contents[0]) for prompt in prompts} == {1_996}
+    assert {len(prompt.contents[1]) for prompt in prompts} == {196}
     assert len({prompt.contents[0] for prompt in prompts}) == 5
     assert len({prompt.contents[1] for prompt in prompts}) == 200
+    assert {len(prompt.text) for prompt in prompts} == {2_200}
     of_group = {prompt.session: prompt.contents[0] for prompt in prompts}
     assert all(of_group[prompt.session] == prompt.contents[0] for prompt in prompts)
 
 
 def test_low_groups_are_drawn_more_often() -> None:
     """As 1 / rank ** .8: the first group about 2 ** .8 times as often as the second."""
-    counts = Counter(prompt.session for prompt in zipf(1, 20_000, prefix=2, tail=2))
+    counts = Counter(prompt.session for prompt in zipf(1, 20_000, prefix=6, tail=6))
     assert counts["group-0"] / counts["group-1"] == pytest.approx(2**0.8, rel=0.1)
     assert len(counts) == 60
 
@@ -42,7 +43,7 @@ def test_a_hot_prefix_is_everybodys() -> None:
     """One group of 8,000 characters."""
     prompts = list(hot(2, 30))
     assert {prompt.contents[0] for prompt in prompts} == {prompts[0].contents[0]}
-    assert len(prompts[0].contents[0]) == 8_000
+    assert len(prompts[0].contents[0]) == 7_996
 
 
 def test_a_body_is_what_clients_send() -> None:
@@ -77,7 +78,7 @@ def test_a_traces_prompts_share_what_their_ids_say() -> None:
     assert len(first.text) == 5 * BLOCK_CHARACTERS
     shared = [a == b for a, b in zip(chain(first.text), chain(second.text), strict=False)]
     assert shared == [True, True, True, False]
-    assert [len(content) for content in first.contents] == [256, 64]
+    assert [len(content) for content in first.contents] == [252, 60]
     assert first.session != second.session
 
 
