@@ -13,6 +13,8 @@ from stemcache.gateway.kv_events import Batch, Stored
 from stemcache.gateway.mirror import Mirror
 from stemcache.gateway.prompt import Prompt
 from stemcache.gateway.usage import AnswerUsage
+from stemcache.policy.route.contract import View
+from stemcache.policy.route.rates import ASSUMED
 from tests.gateway.prompts import nothing_to_route, text_prompt, token_prompt
 
 BLOCK = 16
@@ -43,8 +45,14 @@ def fed(*messages: bytes) -> Holdings:
 
 
 def belief(mirror: Mirror, prompt: Prompt, seat: int = 0) -> tuple[int, Source]:
-    """Cached tokens and what that rests on."""
-    found = mirror.beliefs(prompt, [seat], mirror.prompt_tokens(prompt))[0]
+    """Cached tokens and what that rests on; a view is shown the same."""
+    tokens = mirror.prompt_tokens(prompt)
+    found = mirror.beliefs(prompt, [seat], tokens)[0]
+    view = View("seat", 7, 7, 0, 0, 0.0, 0.0, 0.0, ASSUMED)
+    assert list(mirror.show(prompt, [seat], [view], tokens)) == [found.source]
+    assert (view.cached_tokens, view.slow_tokens) == (found.cached, found.slow)
+    assert view.held_tokens == mirror.held_tokens(seat)
+    assert view.capacity_tokens == mirror.capacity_tokens(seat)
     mirror.check()
     return found.cached, found.source
 
@@ -216,3 +224,21 @@ def test_events_of_a_typed_batch_and_of_the_wire_are_the_same() -> None:
     (event,) = batch.events
     assert isinstance(event, Stored)
     assert array("I", event.tokens).tolist() == TOKENS[:BLOCK]
+
+
+def test_seats_that_differ_are_each_shown_what_they_hold() -> None:
+    """Longer, shorter and nothing at all, and whatever a view said before; of no prompt nothing."""
+    mirror = make(exact=False, kv_tokens=64_000)
+    mirror.join(1, kv_tokens=None)
+    mirror.join(2, kv_tokens=None)
+    mirror.routed(0, text_prompt("word " * 800))
+    mirror.routed(2, text_prompt("word " * 400))
+    views = [View(f"w{seat}", 9, 9, 0, 0, 0.0, 0.0, 0.0, ASSUMED) for seat in range(3)]
+    prompt = text_prompt("word " * 800)
+    assert list(mirror.show(prompt, [2, 0, 1], views, 1000)) == [Source.GUESS] * 3
+    assert [view.cached_tokens for view in views] == [480, 992, 0]
+    assert [view.slow_tokens for view in views] == [0, 0, 0]
+    assert [view.held_tokens for view in views] == [480, 992, 0]
+    assert [view.capacity_tokens for view in views] == [None, 64_000, None]
+    assert list(mirror.show(nothing_to_route(), [0, 1, 2], views, 1)) == [Source.NONE] * 3
+    assert [view.cached_tokens for view in views] == [0, 0, 0]

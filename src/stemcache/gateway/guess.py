@@ -215,6 +215,7 @@ class Guess:
     def _use(self, mine: Seat, path: Sequence[Node], depth: int) -> None:
         """The path becomes the most recent: the deeper the less, as its end goes first."""
         tree, end, number, recency = self._tree, mine.end, mine.number, mine.recency
+        stop = depth
         for node in reversed(path):
             hold = node.hold(mine.seat)
             if hold is None:
@@ -225,7 +226,8 @@ class Guess:
                     mine.edge = more
                 less.more, more.less = more, less  # as `unlink` does
                 recency.left(hold.used, hold.kept)
-            kept = min(len(node.keys), depth - node.start)
+            start = node.start
+            kept, stop = stop - start, start
             if hold.kept != kept:
                 hold.sure &= kept < hold.kept
                 mine.kept += kept - hold.kept

@@ -26,6 +26,7 @@ TEXT_UNIT_BYTES = 128
 """About 32 tokens of English."""
 FIRST_RUNG = 2
 """Units of the shortest beginning that is counted; each after it has twice as many."""
+_LAST_OF_RUNG = [FIRST_RUNG * 2**rung - 1 for rung in range(64)]
 
 
 @dataclass(slots=True)
@@ -50,11 +51,8 @@ class Keys:
         rungs = self._rungs
         if rungs is None:
             keys = self.keys
-            rungs = self._rungs = []
-            stop, depth = len(keys), FIRST_RUNG
-            while depth <= stop:
-                rungs.append(keys[depth - 1])
-                depth += depth
+            count = (len(keys) // FIRST_RUNG).bit_length()
+            rungs = self._rungs = [keys[last] for last in _LAST_OF_RUNG[:count]]
         return rungs
 
 

@@ -41,9 +41,8 @@ class Belief(NamedTuple):
 
 NOTHING = Belief(0, 0, Source.NONE)
 """Of a seat where nobody has looked."""
-_NOT_HELD = Belief(0, 0, Source.GUESS)
 # Plain names: to name a member of an enumeration takes six times as long.
-_EVENTS, _GUESS = Source.EVENTS, Source.GUESS
+_EVENTS, _GUESS, _NONE = Source.EVENTS, Source.GUESS, Source.NONE
 _UNKNOWN = Verdict.UNKNOWN
 
 
@@ -153,8 +152,6 @@ class Mirror:
 
         Cost: a walk of the tree for each kind of keys (mostly one), a bisection a seat.
         """
-        if not prompt.tokens:
-            return self._guessed(prompt, seats, tokens)
         looked: dict[int, _Looked | None] = {}  # by block size: mostly one
         found: list[Belief] = []
         places = self._places
@@ -177,26 +174,6 @@ class Mirror:
             cached = max(guessed, fast)
             source = _EVENTS if place.complete or fast >= guessed else _GUESS
             found.append(Belief(cached, max(0, anywhere - cached), source))
-        return found
-
-    def _guessed(self, prompt: Prompt, seats: Sequence[int], tokens: int) -> list[Belief]:
-        """Of a prompt without token ids, so that events say nothing of it."""
-        keys = prompt.text
-        if keys is None:
-            return [NOTHING] * len(seats)
-        walk = self._guess.held(keys.keys)
-        if not walk:
-            return [_NOT_HELD] * len(seats)
-        get, most = walk.get, _most_cached(tokens, keys)
-        unit_tokens = self._unit_tokens(prompt, keys)
-        belief, before = _NOT_HELD, 0
-        found = []
-        for seat in seats:
-            units = get(seat, 0)
-            if units != before:  # many seats hold as much of a prompt as others
-                before, cached = units, int(units * unit_tokens)
-                belief = Belief(min(most, cached), 0, _GUESS)
-            found.append(belief)
         return found
 
     def _look(self, prompt: Prompt, place: _Place, tokens: int) -> "_Looked | None":
@@ -254,10 +231,10 @@ class Mirror:
         self.learn_length(prompt, usage)
         place, cached = self._places.get(seat), usage.cached_tokens
         if place is None or place.complete or cached is None:
-            return Verdict.UNKNOWN
+            return _UNKNOWN
         keys = _keys_for(prompt, place) if prompt.tokens else prompt.text
         if keys is None or not keys.keys:
-            return Verdict.UNKNOWN
+            return _UNKNOWN
         if usage.prompt_tokens and not keys.exact:
             # By shares: what a template adds to the text falls out.
             unit = usage.prompt_tokens * TEXT_UNIT_BYTES / max(1, prompt.text_bytes)
@@ -281,26 +258,49 @@ class Mirror:
 
     def show(
         self, prompt: Prompt, seats: Sequence[int], views: Sequence[View], tokens: int
-    ) -> list[Belief]:
-        """As `beliefs`, and bring each seat's view up to date with it, and with what it holds.
+    ) -> Sequence[Source]:
+        """Bring each seat's view up to date: what `beliefs` says, and how much it holds in all.
 
-        About 0.3 µs a seat more.
+        From which source, in their order. About 0.5 µs a seat, and the walk.
         """
-        beliefs = self.beliefs(prompt, seats, tokens)
+        if prompt.tokens:
+            sources = []
+            for view, belief in zip(views, self.beliefs(prompt, seats, tokens), strict=True):
+                view.cached_tokens, view.slow_tokens, source = belief
+                sources.append(source)
+        else:
+            sources = self._show_text(prompt.text, prompt.model, seats, views, tokens)
         text_unit = 0.0 if self._exact else TEXT_UNIT_BYTES / self._estimate.bytes_a_token(None)
         places = self._places
-        for seat, view, belief in zip(seats, views, beliefs, strict=True):
-            view.cached_tokens, view.slow_tokens, _ = belief
+        for seat, view in zip(seats, views, strict=True):
             place = places[seat]
             if place.complete:
                 view.held_tokens, view.capacity_tokens = self.held_tokens(seat), place.kv_tokens
                 continue
-            unit = text_unit or place.block
-            guessed = place.guessed
+            guessed, unit = place.guessed, text_unit or place.block
             capacity = guessed.capacity.units
             view.held_tokens = int(guessed.units * unit)
             view.capacity_tokens = None if capacity is None else int(capacity * unit)
-        return beliefs
+        return sources
+
+    def _show_text(
+        self,
+        keys: Keys | None,
+        model: str | None,
+        seats: Sequence[int],
+        views: Sequence[View],
+        tokens: int,
+    ) -> list[Source]:
+        """Of a prompt without token ids: events say nothing of it, and all keys are of one kind."""
+        walk: dict[int, int] = {}
+        unit_tokens, most = 0.0, max(0, tokens - 1)
+        if keys is not None:
+            walk = self._guess.held(keys.keys)
+            unit_tokens = keys.unit / self._estimate.bytes_a_token(model)
+        for seat, view in zip(seats, views, strict=True):
+            view.cached_tokens = min(most, int(walk[seat] * unit_tokens)) if seat in walk else 0
+            view.slow_tokens = 0
+        return [_NONE if keys is None else _GUESS] * len(seats)
 
     def learn_length(self, prompt: Prompt, usage: AnswerUsage) -> None:
         """Learn from an answer how long its prompt was."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from stemcache.gateway.decision import Source
 from stemcache.gateway.member import Member, Seat
-from stemcache.gateway.mirror import Belief, Mirror
+from stemcache.gateway.mirror import Mirror
 from stemcache.policy.route.contract import Cost, View
 
 __all__ = ["member_report", "view_report"]
@@ -33,7 +33,7 @@ def member_report(member: Member, mirror: Mirror, *, now_s: float) -> dict[str, 
 
 def view_report(
     views: Sequence[View],
-    beliefs: Sequence[Belief],
+    sources: Sequence[Source],
     waits_s: Sequence[float],
     costs: Sequence[Cost] | None,
 ) -> list[dict[str, Any]]:
@@ -45,9 +45,9 @@ def view_report(
     return [
         {
             "replica": view.name,
-            "cached_tokens": _looked_for(view.cached_tokens, belief),
-            "slow_tier_tokens": _looked_for(view.slow_tokens, belief),
-            "source": str(belief.source),
+            "cached_tokens": _looked_for(view.cached_tokens, source),
+            "slow_tier_tokens": _looked_for(view.slow_tokens, source),
+            "source": str(source),
             "in_flight": view.in_flight,
             "waiting_tokens": view.waiting_tokens,
             "utilization": round(view.utilization, 4),
@@ -55,7 +55,7 @@ def view_report(
             "cost_ms": None if cost is None else _ms(cost.sum_s),
             "cost_parts_ms": None if cost is None else _parts(cost),
         }
-        for view, belief, wait_s, cost in zip(views, beliefs, waits_s, weighed, strict=True)
+        for view, source, wait_s, cost in zip(views, sources, waits_s, weighed, strict=True)
     ]
 
 
@@ -73,8 +73,8 @@ def _ms(seconds: float) -> float:
     return round(seconds * 1e3, 3) + 0.0  # no -0.0
 
 
-def _looked_for(tokens: int, belief: Belief) -> int | None:
-    return None if belief.source is Source.NONE else tokens
+def _looked_for(tokens: int, source: Source) -> int | None:
+    return None if source is Source.NONE else tokens
 
 
 def _state(member: Member) -> str:

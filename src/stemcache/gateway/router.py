@@ -12,9 +12,10 @@ of the mirror; the others are O(nodes of the prompt's path).
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass
 from random import Random
 from typing import Any
+
+import msgspec
 
 from stemcache.gateway.decision import Decision, Source
 from stemcache.gateway.fleet import Fleet
@@ -22,7 +23,6 @@ from stemcache.gateway.gossip import Placement, placement
 from stemcache.gateway.guess import Verdict
 from stemcache.gateway.keys import FIRST_RUNG, TEXT_UNIT_BYTES
 from stemcache.gateway.member import Able, Member, Seat
-from stemcache.gateway.mirror import NOTHING, Belief
 from stemcache.gateway.notice import Listener, Notice, NoticeKind
 from stemcache.gateway.prompt import Prompt
 from stemcache.gateway.replica import ReplicaSpec
@@ -48,13 +48,12 @@ _SILENT = AnswerUsage()
 _REFUSED = "refused"
 # Plain names: to name a member of an enumeration takes six times as long.
 _NOTHING, _PROMPT = Reads.NOTHING, Reads.PROMPT
-_UNPREDICTED = Source.NONE
+_NONE = Source.NONE
 _RESET = Verdict.RESET_SUSPECTED
 _AGREES, _DISAGREES = Standing.AGREES, Standing.DISAGREES
 
 
-@dataclass(slots=True)
-class Flight:
+class Flight(msgspec.Struct):
     """A request at a seat, from `sent` to `done` or `failed`."""
 
     decision: Decision
@@ -118,16 +117,16 @@ class Router(Fleet):
         if not able.numbers:
             return None
         tokens = self.mirror.prompt_tokens(prompt)
-        beliefs = self._look(prompt, able, tokens, now_s)
+        sources = self._look(prompt, able, tokens, now_s)
         asked, policy = self._ask(prompt, tokens), self._policy
         choice = policy.choose(asked, able.views, now_s=now_s, rng=self._rng)
-        return _decision(prompt, tokens, able, beliefs, choice)
+        return _decision(prompt, tokens, able, sources, choice)
 
     def explain(self, prompt: Prompt, *, now_s: float) -> dict[str, Any]:
         """What `choose` would say, what it saw, and who could not be chosen and why."""
         able = self._eligible(prompt.model, now_s, frozenset())
         tokens = self.mirror.prompt_tokens(prompt)
-        beliefs, views = self._look(prompt, able, tokens, now_s), able.views
+        sources, views = self._look(prompt, able, tokens, now_s), able.views
         decision, costs = None, None
         asked = self._ask(prompt, tokens)
         if views:
@@ -136,7 +135,7 @@ class Router(Fleet):
             if isinstance(policy, Weighs):
                 costs = policy.weigh(asked, views, now_s=now_s)
             choice = policy.choose(asked, views, now_s=now_s, rng=rng)
-            decision = _decision(prompt, tokens, able, beliefs, choice)
+            decision = _decision(prompt, tokens, able, sources, choice)
         asked, tidied = tidy(asked, views)
         waits_s = [ttft_s(asked, view) for view in tidied]
         most = self._settings.limits.per_replica
@@ -146,7 +145,7 @@ class Router(Fleet):
             "policy": self._settings.policy,
             "model": prompt.model,
             "unread": prompt.unread,
-            "seats": view_report(views, beliefs or [NOTHING] * len(views), waits_s, costs),
+            "seats": view_report(views, sources or [_NONE] * len(views), waits_s, costs),
             "left_out": {
                 member.spec.name: member.refuses(prompt.model, now_s, most)
                 for member in self._members.values()
@@ -164,9 +163,9 @@ class Router(Fleet):
         member, seat = self._seats[decision.seat]
         trial = member.breaker.sent(now_s)
         seat.reasons[decision.choice.reason] += 1
-        computed = decision.prompt_tokens - decision.predicted_cached
-        computed = max(computed, 1)
-        sent = seat.load.sent(decision.prompt_tokens, computed, now_s=now_s, streams=prompt.stream)
+        tokens = decision.prompt_tokens
+        computed = max(tokens - decision.predicted_cached, 1)
+        sent = seat.load.sent(tokens, computed, now_s=now_s, streams=prompt.stream)
         units = 0
         if self._policy.reads is _PROMPT:
             units = self.mirror.routed(seat.number, prompt)
@@ -174,9 +173,8 @@ class Router(Fleet):
                 keys = self.mirror.keys_for(seat.number, prompt)
                 if keys is not None and not self.mirror.follows(seat.number):
                     self.on_placed(placement(seat.name, keys))
-            rungs = prompt.text.rungs() if prompt.text is not None else []
-            if rungs:
-                self._anchors.seen(rungs, decision.prompt_tokens, now_s=now_s)
+            if prompt.text is not None and (rungs := prompt.text.rungs()):
+                self._anchors.seen(rungs, tokens, now_s=now_s)
         return Flight(decision, prompt, now_s, sent, units, trial, after=after)
 
     def first(self, flight: Flight, *, now_s: float) -> None:
@@ -187,7 +185,8 @@ class Router(Fleet):
         found = self._seats.get(flight.decision.seat)
         if found is not None:
             member, seat = found
-            seat.load.first(flight.sent, now_s=now_s)
+            if flight.prompt.stream:
+                seat.load.first(flight.sent, now_s=now_s)
             member.breaker.succeeded(now_s, trial=flight.trial)
         if flight.after is not None:
             self._count_faults(flight, now_s)
@@ -215,7 +214,7 @@ class Router(Fleet):
             self._count_faults(flight, now_s)
         if cached is None:
             seat.check.add_silent()
-        elif flight.decision.source is not _UNPREDICTED:
+        elif flight.decision.source is not _NONE:
             self._check(seat, flight, usage, cached, prompt)
         else:
             seat.check.add_unpredicted(cached, prompt)
@@ -289,8 +288,8 @@ class Router(Fleet):
         if member.leaving and not member.in_flight:
             self._forget(member)
 
-    def _look(self, prompt: Prompt, able: Able, tokens: int, now_s: float) -> Sequence[Belief]:
-        """Bring the seats' views up to date. One belief a seat; none where nobody looks."""
+    def _look(self, prompt: Prompt, able: Able, tokens: int, now_s: float) -> Sequence[Source]:
+        """Bring the seats' views up to date. A source for each; none where nobody looks."""
         told = now_s - self._told_s < _OTHERS_S
         gateways = 1 if told else self._settings.gateways  # what others have there is known
         for load, view in zip(able.loads, able.views, strict=True):
@@ -345,22 +344,21 @@ class Router(Fleet):
 
 
 def _decision(
-    prompt: Prompt, tokens: int, able: Able, beliefs: Sequence[Belief], choice: Choice
+    prompt: Prompt, tokens: int, able: Able, sources: Sequence[Source], choice: Choice
 ) -> Decision:
-    member, seat = able.seats[choice.seat]
-    belief = beliefs[choice.seat] if beliefs else NOTHING
-    other = choice.runner_up
+    at, _, other, _, _ = choice
+    member, seat = able.seats[at]
     return Decision(
         seat.number,
         seat.name,
         member.spec,
         seat.rank,
         choice,
-        belief.cached,
+        able.views[at].cached_tokens if sources else 0,
         tokens,
         prompt.prompt_tokens is not None,
         None if other is None else able.seats[other][1].name,
-        belief.source,
+        sources[at] if sources else _NONE,
     )
 
 

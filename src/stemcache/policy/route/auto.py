@@ -152,15 +152,15 @@ class Auto:
                 known = rates
                 base, per_token, busy = rates.base_s, rates.prefill_s, rates.busy_s
                 queue = per_token if rates.queue_s is None else rates.queue_s
-            cost = base + queue * view.waiting_tokens + per_token * tokens + busy * view.in_flight
-            waits.append(cost)
+            wait = base + queue * view.waiting_tokens + per_token * tokens + busy * view.in_flight
+            waits.append(wait)
             again = tokens - least
             if again:
                 counted = again * part if tokens > cool else again
-                cost += per_token * (counted * _COPIES - again)
-                again = counted
-            cost += per_token * (again + least) * press
-            costs.append(cost + _TURN * view.recent_s / view.weight)
+                extra = counted * _COPIES - again + (counted + least) * press
+            else:
+                extra = least * press
+            costs.append(wait + per_token * extra + _TURN * view.recent_s / view.weight)
         return waits, costs
 
     def _reason(self, ask: Ask, computed: float, least: float) -> Reason:

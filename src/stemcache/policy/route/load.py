@@ -357,11 +357,14 @@ class Load:
         kept = exp(-passed / RECENT_S)
         self._recent_requests *= kept
         self._recent_tokens *= kept
-        self._recent_decode_s *= kept
+        if self._recent_decode_s:
+            self._recent_decode_s *= kept
         self._fresh *= exp(-passed / FRESH_S)
         kept = exp(-passed / BUSY_S)
         self._busy_share *= kept
         if self._plain:
-            self._ahead(self._rates(now_s).prefill_s, now_s)  # some may leave
+            prefill_s = self._rates(now_s).prefill_s
+            if self._plain_begun_s + prefill_s * self._plain_oldest <= now_s:
+                self._ahead(prefill_s, now_s)  # some leave
         if self._waiting or self._plain:
             self._busy_share += 1.0 - kept
