@@ -40,7 +40,7 @@ __all__ = ["Flight", "Router"]
 
 _HEAD_UNITS = 8
 """About 256 tokens: what prefix hashing looks at."""
-_ANCHOR_KEYS = 65_536
+_ANCHOR_KEYS = 131_072
 _FIRST_BYTES = FIRST_RUNG * TEXT_UNIT_BYTES
 _OTHERS_S = 2.0
 """What another gateway said of its load longer ago is not counted."""

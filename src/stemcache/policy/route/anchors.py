@@ -10,10 +10,10 @@
 ```
 Everything behind an anchor goes to one seat, so a beginning that is more than a seat's part of the
 traffic cannot be one. Gateways see samples of the same traffic, so they agree but for beginnings
-near the bound. Counts fade with time, and are kept of the rungs that were seen last.
+near the bound. Counts fade with time. They are kept of the rungs that were seen last, in two
+generations: when the younger is full the older goes, so that nothing is put in order at each look.
 """
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from math import exp
 
@@ -27,11 +27,16 @@ _RESCALE = 1e100
 
 
 class Anchors:
-    """Shares of the traffic by beginning, bounded by `most_keys`. O(rungs) a call."""
+    """Shares of the traffic by beginning, of `most_keys` at most: the half seen last at least.
 
-    def __init__(self, most_keys: int = 65_536) -> None:
-        self._most_keys = max(1, most_keys)
-        self._counts: OrderedDict[int, float] = OrderedDict()
+    O(rungs) a call, but for one that fills a generation: a millisecond or two for 65,536 keys.
+    """
+
+    def __init__(self, most_keys: int = 131_072) -> None:
+        self._most_young = max(1, most_keys // 2)
+        self._young: dict[int, float] = {}
+        self._old: dict[int, float] = {}
+        """Where a rung is in both, the younger has all of its count."""
         self._total = 0.0
         self._weight = 1.0
         """What a request counts now. It grows as old counts would fade, so they need not be
@@ -39,7 +44,7 @@ class Anchors:
         self._now_s: float | None = None
 
     def __len__(self) -> int:
-        return len(self._counts)
+        return len(self._young) + len(self._old)
 
     def seen(self, rungs: Sequence[int], tokens: int, *, now_s: float) -> None:
         """A prompt with these beginnings, shortest first, was asked."""
@@ -47,22 +52,20 @@ class Anchors:
         self._pass(now_s)
         weight = self._weight
         self._total += weight
-        counts = self._counts
-        get, move_to_end = counts.get, counts.move_to_end
+        if len(self._young) + len(rungs) > self._most_young:
+            self._old, self._young = self._young, {}
+        young, old = self._young, self._old
         for rung in rungs:
-            counts[rung] = get(rung, 0.0) + weight
-            move_to_end(rung)
-        while len(counts) > self._most_keys:
-            counts.popitem(last=False)
+            young[rung] = (young.get(rung) or old.get(rung, 0.0)) + weight
 
     def anchor(self, rungs: Sequence[int], *, seats: int) -> int:
         """The shallowest rung that is no more than a seat's part, else the deepest. Pure."""
         if not rungs:
             return 0
         most = (self._total + _FIRST * self._weight) / max(1, seats)
-        counts = self._counts
+        young, old = self._young, self._old
         for rung in rungs:
-            if counts.get(rung, 0.0) <= most:
+            if (young.get(rung) or old.get(rung, 0.0)) <= most:
                 return rung
         return rungs[-1]
 
@@ -78,7 +81,8 @@ class Anchors:
 
     def _rescale(self) -> None:
         scale = 1.0 / self._weight
-        for rung in self._counts:
-            self._counts[rung] *= scale
+        for counts in (self._young, self._old):
+            for rung in counts:
+                counts[rung] *= scale
         self._total *= scale
         self._weight = 1.0
