@@ -52,6 +52,11 @@ class Verdict(StrEnum):
     """The seat has lost what it is always found to have: what it held before was forgotten."""
 
 
+# Plain names: to name a member of an enumeration takes six times as long.
+_UNKNOWN, _AGREED = Verdict.UNKNOWN, Verdict.AGREED
+_MOVED, _RESET = Finding.MOVED, Finding.RESET
+
+
 class Guess:
     """What each seat holds, bounded in bytes over all of them. **Not** thread-safe."""
 
@@ -180,20 +185,21 @@ class Guess:
         sixty-fourth of the prompt, is none. O(1), but for what is let go or comes back.
         """
         mine = self._seats[seat]
-        held = max(0, min(held, len(keys)))
+        if not 0 <= held <= len(keys):
+            held = max(0, min(held, len(keys)))
         sent = mine.answered(keys[-1]) if keys else None
         if sent is None:
-            return Verdict.UNKNOWN
+            return _UNKNOWN
         self._sent_bytes -= sent.bytes
         finding = mine.learn(sent, held, slack := 1 + len(keys) // 64)
-        if finding is Finding.RESET:
+        if finding is _RESET:
             self._sent_bytes -= mine.forget_sent()
             self._trim_before(mine, mine.capacity.emptied_before)
             return Verdict.RESET_SUSPECTED
-        if finding is Finding.MOVED:
+        if finding is _MOVED:
             self._settle(mine)
         if abs(held - sent.believed) <= slack:
-            return Verdict.AGREED
+            return _AGREED
         return Verdict.LESS if held < sent.believed else Verdict.MORE
 
     @property
