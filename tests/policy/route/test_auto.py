@@ -115,10 +115,20 @@ def test_by_hash_an_overloaded_seat_overflows_to_the_second_of_the_order() -> No
     views = [seat(name) for name in "abcd"]
     first = choose(views, by_hash=True)
     views[first.seat] = replace(views[first.seat], waiting_tokens=50_000)
-    second = choose(views, by_hash=True)
+    seconds = {choose(views, by_hash=True, seed=seed).seat for seed in range(20)}
 
     assert first.reason is Reason.HASHED
-    assert second.seat == first.runner_up
+    assert seconds == {first.runner_up}
+
+
+def test_by_hash_a_queue_of_a_few_prompts_sends_nobody_to_the_second() -> None:
+    """Each gateway sees another part of it, and where they part, there are two copies for good."""
+    views = [seat(name) for name in "abcd"]
+    first = choose(views, by_hash=True)
+    for prompts, stays in ((4, True), (7, True), (9, False)):
+        busy = list(views)
+        busy[first.seat] = replace(views[first.seat], waiting_tokens=prompts * ASK.prompt_tokens)
+        assert (choose(busy, by_hash=True).seat == first.seat) is stays
 
 
 def test_by_hash_what_is_known_to_be_held_comes_first() -> None:
@@ -234,12 +244,13 @@ def test_a_slow_replica_gets_less_and_once_recovered_its_part() -> None:
     assert always.hit_rate > 0.84
 
 
-def test_two_gateways_that_agree_by_hash_lose_little() -> None:
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_two_gateways_that_agree_by_hash_lose_little(seed: int) -> None:
     """Without it each learns alone where things are, and everything is computed twice."""
-    chains = groups(3000, of=60, seed=2)
+    chains = groups(3000, of=60, seed=seed)
     one = Fleet().run(chains, at_a_time=24)
     agreed = Fleet(gateways=2, by_hash=True).run(chains, at_a_time=24)
     apart = Fleet(gateways=2).run(chains, at_a_time=24)
 
-    assert agreed.hit_rate > one.hit_rate - 0.015
+    assert agreed.hit_rate > one.hit_rate - 0.01
     assert apart.hit_rate < one.hit_rate - 0.05

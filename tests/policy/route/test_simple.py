@@ -92,9 +92,13 @@ def test_cache_aware_goes_by_load_where_nobody_holds_a_tenth() -> None:
     assert (choice.seat, choice.reason) == (1, Reason.COLD)
 
 
-def ask(heat: Heat, anchor: int, *, now_s: float, held_tokens: int = 0) -> float:
+def ask(
+    heat: Heat, anchor: int, *, now_s: float = 0.0, held_tokens: int = 0, holders: int = 1
+) -> float:
     """A request to a fleet of four, all with one head."""
-    return heat.asked(anchor, head=5, held_tokens=held_tokens, seats=4, now_s=now_s)
+    return heat.asked(
+        anchor, head=5, held_tokens=held_tokens, holders=holders, seats=4, now_s=now_s
+    )
 
 
 def test_heat_falls_with_requests_and_comes_back_with_time() -> None:
@@ -116,6 +120,26 @@ def test_what_is_held_to_one_length_by_many_is_hot_though_their_anchors_are_not_
 
     assert hot < 0.01
     assert cool == 1.0
+
+
+def test_who_holds_it_already_share_what_is_asked() -> None:
+    """A second copy of a beginning that is a quarter of the traffic pays, a third one hardly."""
+    heat = Heat()
+    for number in range(400):
+        ask(heat, number % 4)
+    parts = [ask(heat.fork(), 1, holders=holders) for holders in (1, 2, 3, 4)]
+
+    assert parts[0] < 0.03
+    assert parts[1] > 4 * parts[0]
+    assert parts == sorted(parts)
+
+
+def test_a_beginning_that_is_little_of_the_traffic_stays_dear_to_copy_at_any_rate() -> None:
+    """One of 60 that are asked for alike, 50 times each."""
+    heat = Heat()
+    parts = [ask(heat, number % 60) for number in range(3000)]
+
+    assert parts[-1] > 0.7
 
 
 def test_heat_is_bounded() -> None:

@@ -15,8 +15,8 @@ prompt that nobody holds goes where new tokens press least, so that all caches k
 a burst each request sees those before it in flight; where all is equal, chance decides.
 
 Several gateways that cannot tell each other what they sent (`by_hash`) take the part that nobody is
-known to hold down an order of seats that all of them compute alike: each place costs as much as
-a copy, so a queue can still send it to the second.
+known to hold down an order of seats that all of them compute alike. A place costs half a copy: only
+a long queue sends it to the second, as where they differ each keeps a copy of its own for good.
 """
 
 from collections.abc import Sequence
@@ -37,8 +37,8 @@ _PRESSURE = 5.0
 _FULL = 8.0
 """Pressure counts by this power of how full the cache is: while there is room nothing is lost."""
 _TURN = 0.02
-_PLACE = 3.0
-_MOST_PLACES = 3
+_PLACE = 8.0
+_MOST_PLACES = 2
 # Plain names: a member of an enumeration costs a call each time it is named, or hashed.
 _CACHED, _HASHED = Reason.CACHED, Reason.HASHED
 _USEFUL = 0.1
@@ -68,7 +68,7 @@ class Auto:
         """The seat of least cost; the runner-up is the next."""
         ask, views = tidy(ask, views)
         prompt = float(ask.prompt_tokens)
-        computed, held, least = [], 0, inf
+        computed, held, holders, least = [], 0, 0, inf
         for view in views:
             cached = view.cached_tokens
             missing = prompt - cached  # as `computed_tokens` has it, where there is no slow tier
@@ -77,10 +77,17 @@ class Auto:
             computed.append(missing)
             if missing < least:  # noqa: PLR1730  in a hot loop
                 least = missing
-            if cached > held:  # noqa: PLR1730  in a hot loop
-                held = cached
+            if cached > held:
+                held, holders = cached, 1
+            elif cached == held:
+                holders += 1
         part = self._heat.asked(
-            ask.anchor, head=ask.head, held_tokens=held, seats=len(views), now_s=now_s
+            ask.anchor,
+            head=ask.head,
+            held_tokens=held,
+            holders=holders,
+            seats=len(views),
+            now_s=now_s,
         )
         if len(views) == 1:
             return answer(ask, views, 0, Reason.ONLY, runner_up=None)
@@ -101,9 +108,14 @@ class Auto:
         """The parts of what `choose` compares, as drawn above; their sum is what it compares."""
         ask, views = tidy(ask, views)
         computed = [computed_tokens(ask, view) for view in views]
-        held = max([view.cached_tokens for view in views])
+        cached = [view.cached_tokens for view in views]
         part = self._heat.asked(
-            ask.anchor, head=ask.head, held_tokens=held, seats=len(views), now_s=now_s
+            ask.anchor,
+            head=ask.head,
+            held_tokens=max(cached),
+            holders=cached.count(max(cached)),
+            seats=len(views),
+            now_s=now_s,
         )
         least, hot = min(computed), ask.anchor_tokens
         cool = ask.prompt_tokens - hot if hot else 0.0

@@ -20,10 +20,10 @@ _COOL = 2.0
 _HOT = 24.0
 _LONE = 0.1
 """So much of the requests of a beginning that is little of the traffic argue for another copy …"""
-_BROAD = 6.0
-"""… and so much, by the cube of its part, of one that is a whole seat's: that many more than
-`_HOT` halve what the copy is reckoned to cost. At a high rate every beginning is asked for often;
-one seat can still take it."""
+_BROAD = 24.0
+"""… and so much, by the cube of what each holder has of it, of one that is a whole seat's for each:
+that many more than `_HOT` halve what the copy is reckoned to cost. At a high rate every beginning
+is asked for often; one seat, or those that hold it already, can still take it."""
 
 
 @dataclass(slots=True)
@@ -58,11 +58,20 @@ class Heat:
     def __len__(self) -> int:
         return len(self._counts)
 
-    def asked(self, anchor: int, *, head: int, held_tokens: int, seats: int, now_s: float) -> float:
+    def asked(
+        self,
+        anchor: int,
+        *,
+        head: int,
+        held_tokens: int,
+        holders: int,
+        seats: int,
+        now_s: float,
+    ) -> float:
         """Count a request, and say what part of its cost another copy is worth bearing: 1 to 0.
 
         1: the copy is for this request alone. Towards 0: many will use it. `held_tokens`: of the
-        prompt, at the seat that holds most.
+        prompt, at the seat that holds most; `holders`: how many hold so much of it, one at least.
         """
         everything = self._all.at(now_s) + 1.0
         if self._counts_on:
@@ -74,7 +83,7 @@ class Heat:
             requests = self._count((head, held_tokens), now_s) or 0.0
         if requests <= _COOL:
             return 1.0
-        parts = requests / everything * seats
+        parts = requests / everything * seats / holders
         return 1.0 / (1.0 + (requests - _COOL) / _HOT * (_LONE + _BROAD * parts**3))
 
     def _count(self, key: Hashable, now_s: float) -> float | None:
