@@ -329,6 +329,28 @@ def test_an_open_breaker_makes_a_check_happen() -> None:
     running(of(), work)
 
 
+@pytest.mark.parametrize("stream", ["false", "true"])
+def test_each_answer_that_began_is_counted_once(stream: str) -> None:
+    """A stream's at its first byte, a plain one's at its end: a replica that answers is busy."""
+
+    async def work(bench: Bench) -> None:
+        router, reader = bench.parts.router, bench.parts.gateway.reader
+        body = b'{"prompt": "x", "stream": %b}' % stream.encode()
+        prompt = reader.read("/v1/completions", [], body, tenant=None, salt=None)
+        (member,) = router.members
+        member.up = True
+        decision = router.choose(prompt, now_s=1.0)
+        assert decision is not None
+        flight = router.sent(decision, prompt, now_s=1.0)
+        if prompt.stream:
+            router.first(flight, now_s=2.0)
+            assert router.begun == {"a": 1}
+        router.done(flight, None, now_s=3.0)
+        assert router.begun == {"a": 1}
+
+    running(of(A), work)
+
+
 def batch(first: int, count: int) -> list[Any]:
     """Blocks of 16 tokens each, one behind the other, as vLLM publishes them."""
     event = {

@@ -195,12 +195,12 @@ def test_usage_need_not_be_asked_for() -> None:
 
 
 def test_usage_of_a_plain_answer_is_read() -> None:
-    """At its end."""
+    """At its end, which says that it has begun as well."""
     with near_gateway(chat) as near, near.connect() as client:
         told = ends(near)
         client.post(CHAT, ASK)
         client.answer()
-    assert told == [("first", None), ("done", AnswerUsage(10, 8, 3))]
+    assert told == [("done", AnswerUsage(10, 8, 3))]
 
 
 def test_a_coded_answer_is_passed_on_unread() -> None:

@@ -223,7 +223,7 @@ def test_a_kept_connection_that_was_closed_unseen_is_nobody_s_fault() -> None:
         assert near.gateway.counters.stale == 1
         assert near.fakes[0].connections == 2
         assert len(near.fakes[0].calls) == 4
-    assert [kind for kind, _ in told] == ["first", "done"] * 3
+    assert [kind for kind, _ in told] == ["done"] * 3
 
 
 def test_a_replica_that_kills_each_connection_is_blamed_in_the_end() -> None:

@@ -25,6 +25,7 @@ from stemcache.gateway.read_prompt import PromptReader
 from stemcache.gateway.replica import ReplicaSpec
 from stemcache.gateway.router import Flight, Router
 from stemcache.gateway.settings import Agree, GatewaySettings
+from stemcache.gateway.usage import AnswerUsage
 from stemcache.server.gateway.discovery import Discovery, Source
 from stemcache.server.gateway.events import seat_endpoint
 from stemcache.server.gateway.followers import Followers
@@ -65,6 +66,12 @@ class _TimedRouter(Router):
             self.begun[flight.decision.replica.name] += 1
             if flight.prompt.stream:
                 self.on_first(flight.decision.name, now_s - flight.sent_s)
+
+    def done(self, flight: Flight, usage: AnswerUsage | None, *, now_s: float) -> None:
+        """As the router's."""
+        if flight.first_s is None and not flight.landed:
+            self.begun[flight.decision.replica.name] += 1
+        super().done(flight, usage, now_s=now_s)
 
 
 class Assembly:

@@ -190,7 +190,8 @@ class Relay:
             client.write(out)
         if not self._first_told and answer.has_content:
             self._first_told = True
-            if self._flight is not None and answer.status < ERRORS:
+            at_once = complete and not self._intake.prompt.stream  # its end says the same
+            if self._flight is not None and answer.status < ERRORS and not at_once:
                 gateway.router.first(self._flight, now_s=now_s)
         if complete:
             self._complete(answer, now_s)

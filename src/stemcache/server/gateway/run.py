@@ -26,6 +26,7 @@ from stemcache.clock import Clock
 from stemcache.gateway.changes import check_doors, what_changed
 from stemcache.gateway.deployment import Configuration
 from stemcache.server.gateway.assembly import Assembly
+from stemcache.server.gateway.huge_pages import use_huge_pages
 from stemcache.server.gateway.listening import allow_files, url_of
 from stemcache.server.gateway.reload import Reloader
 from stemcache.server.gateway.serve import serve_until
@@ -172,6 +173,7 @@ async def _announce(
     # What was made so far stays; looking at it again and again would only take time.
     gc.collect()
     gc.freeze()
+    use_huge_pages()
     fleet = parts.router.fleet(now_s=asyncio.get_running_loop().time())
     on_ready(Ready(url_of(sock, tls=tls), parts.configuration, fleet))
 
