@@ -16,6 +16,7 @@ import numpy as np
 
 from benchmarks.route.cache import BLOCK_CHARACTERS, BlockCache
 from benchmarks.route.processes import ROOT, Fleet
+from benchmarks.route.redis import redis
 from benchmarks.route.routers import Kind, Running
 
 __all__ = ["Load", "Setup", "figures", "measure", "one_cache"]
@@ -88,6 +89,8 @@ def measure(setup: Setup, kind: Kind, log: Path | None = None) -> Figures:
     """Start everything, send the load, stop everything."""
     with ExitStack() as stack:
         fleet = stack.enter_context(Fleet(setup.fleet(kind)))
+        if kind.redis:
+            fleet.redis = stack.enter_context(redis())
         gateways = [
             stack.enter_context(Running(kind, fleet, log, gateways=setup.gateways))
             for _ in range(setup.gateways)

@@ -117,6 +117,8 @@ class Fleet:
         self.urls: list[str] = [url for each in said for url in each["urls"]]
         self.events: list[str] = [end for each in said for end in each["events"]]
         self.replays: list[str] = [end for each in said for end in each["replays"]]
+        self.redis = ""
+        """The URL through which their gateways may tell each other."""
         self._controls: list[str] = [each["control"] for each in said]
 
     def __enter__(self) -> Self:

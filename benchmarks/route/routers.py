@@ -21,6 +21,7 @@ from benchmarks.route.processes import (
     stop,
     wait_until,
 )
+from benchmarks.route.redis import installed
 from benchmarks.route.tokens import BLOCK_TOKENS, write_tokenizer
 
 __all__ = ["DIRECT", "Kind", "Running", "kinds", "named", "versions"]
@@ -40,6 +41,8 @@ class Kind:
     """Whether workers must answer /tokenize."""
     events: bool = False
     """Whether workers must publish KV events."""
+    redis: bool = False
+    """Whether its gateways tell each other through Redis."""
     note: str = ""
 
     @property
@@ -124,12 +127,16 @@ def _kv_aware(program: str) -> Any:
     return command
 
 
-def _stemcache(policy: str, *, events: bool = False) -> Any:
+def _stemcache(policy: str, *, events: bool = False, redis: bool = False) -> Any:
     def command(fleet: Fleet, port: int, gateways: int) -> list[str]:
         program = [str(ROOT / ".venv" / "bin" / "stemcache"), "route", "--policy", policy]
         program += ["--host", "127.0.0.1", "--port", str(port), "--log-level", "warning"]
         if gateways > 1:
-            program += ["--gateways", str(gateways), "--agree", "hash"]
+            program += ["--gateways", str(gateways)]
+        if redis:
+            program += ["--agree", "redis", "--redis", fleet.redis]
+        elif gateways > 1:
+            program += ["--agree", "hash"]
         for number, url in enumerate(fleet.urls):
             program += ["--replica", f"w{number}={url}"]
         if events:
@@ -184,6 +191,10 @@ def kinds(peers: Path | None) -> list[Kind]:
         Kind("stemcache", "prefix-hash", _stemcache("prefix-hash")),
         Kind("stemcache", "auto", _stemcache("auto", events=True), events=True, note=" + events"),
     ]
+    if installed():
+        found.append(
+            Kind("stemcache", "auto", _stemcache("auto", redis=True), redis=True, note=" + redis")
+        )
     return found
 
 

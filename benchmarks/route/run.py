@@ -78,6 +78,9 @@ def of_scenario(scenario: Scenario, every: list[Kind], asked: argparse.Namespace
     chosen = [kind for kind in named(every, labels) if kind in named(every, scenario.kinds)]
     if asked.only:
         chosen = named(every, asked.only)
+    for label in labels:
+        if not named(every, [label]):
+            print(f"  {label:38} left out: not installed", flush=True)
     repeats = asked.repeats or scenario.repeats
     setup = scenario.setup(asked.seed)
     return {

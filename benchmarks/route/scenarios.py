@@ -12,7 +12,14 @@ from benchmarks.route.traces import conversation, sessions
 
 __all__ = ["AWARE", "EVERYBODY", "TURNS", "Scenario", "scenarios"]
 
-EVERYBODY = ("sglang-router*", "smg*", "vllm-router*", "stemcache*")
+OURS = (
+    "stemcache round-robin",
+    "stemcache auto",
+    "stemcache session",
+    "stemcache prefix-hash",
+    "stemcache auto + events",
+)
+EVERYBODY = ("sglang-router*", "smg*", "vllm-router*", *OURS)
 AWARE = (
     "sglang-router cache_aware",
     "smg cache_aware",
@@ -199,7 +206,7 @@ def scenarios(
             "hot-stream",
             "one prefix of 8,000 characters, 40 streams",
             lambda seed: _hot(seed, stream=True),
-            ("smg*", "vllm-router*", "stemcache*"),
+            ("smg*", "vllm-router*", *OURS),
             5,
         ),
         Scenario(
@@ -222,7 +229,7 @@ def scenarios(
             "two-gateways",
             f"60 Zipf groups, {many:,} requests, two gateways in turn",
             lambda seed: _zipf(seed, stream=False, count=many, gateways=2),
-            AWARE,
+            (*AWARE, "stemcache auto + redis"),
             5,
         ),
     ]

@@ -58,7 +58,10 @@ def _two(found: Entry, alone: Entry) -> str:
     """Two gateways, with the hit rate of one beside theirs."""
     one = {entry["label"]: _cell(HIT[1], entry) for entry in alone["entries"]}
     heads = ["gateway", "hit rate of one", *(head for head, _ in COLUMNS["two-gateways"])]
-    lines = [[label, one.get(label, ""), *rest] for label, *rest in _lines("two-gateways", found)]
+    lines = [
+        [label, one.get(label.removesuffix(" + redis"), ""), *rest]  # one tells nobody
+        for label, *rest in _lines("two-gateways", found)
+    ]
     return _rows(heads, lines)
 
 

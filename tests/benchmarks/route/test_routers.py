@@ -4,7 +4,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from benchmarks.route.routers import kinds, named, versions
+from benchmarks.route.scenarios import scenarios
 
 
 def _installed(folder: Path) -> Path:
@@ -22,6 +25,7 @@ def _fleet(tmp_path: Path) -> Any:
         events=["tcp://127.0.0.1:3", "tcp://127.0.0.1:4"],
         replays=["tcp://127.0.0.1:5", "tcp://127.0.0.1:6"],
         folder=tmp_path,
+        redis="redis://127.0.0.1:7/0",
     )
 
 
@@ -70,3 +74,39 @@ def test_several_gateways_are_told_so(tmp_path: Path) -> None:
     assert "--gateways" not in alone
     assert two[two.index("--gateways") + 1] == "2"
     assert two[two.index("--agree") + 1] == "hash"
+
+
+def test_gateways_agree_by_hash_where_there_are_several_or_through_redis(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One alone has nobody to agree with; through Redis each still knows how many they are."""
+    monkeypatch.setattr("benchmarks.route.routers.installed", lambda: True)
+    by_hash, through = named(kinds(None), ["stemcache auto", "stemcache auto + redis"])
+    fleet = _fleet(tmp_path)
+
+    assert "--agree" not in by_hash.command(fleet, 9, 1)
+    assert by_hash.command(fleet, 9, 2)[-8:][:4] == ["--gateways", "2", "--agree", "hash"]
+    words = through.command(fleet, 9, 2)
+    at = words.index("--agree")
+    assert words[at - 2 : at + 4] == [
+        *("--gateways", "2", "--agree", "redis"),
+        *("--redis", "redis://127.0.0.1:7/0"),
+    ]
+
+
+def test_redis_takes_part_only_with_a_server_and_only_beside_another_gateway(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No scenario of one gateway has it."""
+    label = "stemcache auto + redis"
+    monkeypatch.setattr("benchmarks.route.routers.installed", lambda: False)
+    assert named(kinds(None), [label]) == []
+    monkeypatch.setattr("benchmarks.route.routers.installed", lambda: True)
+    every = kinds(None)
+    having = {
+        name
+        for name, scenario in scenarios(Path(), Path()).items()
+        if label in {kind.label for kind in named(every, scenario.kinds)}
+    }
+    assert having == {"two-gateways"}
+    assert sum(kind.redis for kind in every) == 1

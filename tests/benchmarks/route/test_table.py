@@ -72,6 +72,16 @@ def test_two_gateways_stand_beside_one() -> None:
     assert made["two_gateways"].splitlines()[2].startswith("| g | 0.870 | 0.770 |")
 
 
+def test_two_gateways_through_redis_stand_beside_the_same_one() -> None:
+    """One gateway has nobody to tell."""
+    found = {
+        "zipf": _scenario(_entry("g", _run(hit_rate=0.87))),
+        "two-gateways": _scenario(_entry("g + redis", _run(hit_rate=0.77))),
+    }
+    made = tables({"scenarios": found})
+    assert made["two_gateways"].splitlines()[2].startswith("| g + redis | 0.870 | 0.770 |")
+
+
 def test_overhead_is_what_is_added_to_none() -> None:
     """Median against median; connections beside requests."""
     cells = {
