@@ -581,7 +581,7 @@ def reading(reads: Reads, directory: Path | None = None) -> PromptReader:
 
 
 def test_no_prompt_is_read_for_a_policy_that_looks_at_none(directory: Path) -> None:
-    """What else a request says is: its model, its session, whether it streams, and its size."""
+    """What else a request says is: its model, whether it streams, and its size."""
     body = json.dumps(
         chat(stream=True, stream_options={"include_usage": False}, max_tokens=7, user="u")
     ).encode()
@@ -591,7 +591,7 @@ def test_no_prompt_is_read_for_a_policy_that_looks_at_none(directory: Path) -> N
         model="m",
         stream=True,
         wants_usage=False,
-        session="-/u",
+        session=None,
         text=None,
         text_bytes=len(body),
     )
@@ -606,6 +606,15 @@ def test_only_the_head_is_read_for_a_policy_that_goes_by_sessions(directory: Pat
     assert not bare.tokens
     headers = ((b"x-session-id", b"s"),)
     assert read(chat(), reader=reader, headers=headers).text is None
+
+
+@pytest.mark.parametrize("reads", list(Reads))
+def test_the_session_is_read_for_a_policy_that_goes_by_it(reads: Reads) -> None:
+    """For no other; also where there is no body, or none that can be read."""
+    expected = "-/s" if reads is Reads.SESSION else None
+    for body in (b"", b"{", json.dumps(chat(user="u")).encode()):
+        prompt = read(body, reader=reading(reads), headers=((b"x-session-id", b"s"),))
+        assert prompt.session == expected
 
 
 def test_the_first_of_headers_that_are_sent_twice_says_the_session() -> None:

@@ -63,8 +63,12 @@ def _always() -> bool:
     return True
 
 
-def _all() -> Reads:
-    return Reads.PROMPT
+# Plain names: to name a member of an enumeration takes six times as long.
+_NOTHING, _SESSION = Reads.NOTHING, Reads.SESSION
+
+
+def _all() -> None:
+    return None
 
 
 def _as_is(contents: list[bytes]) -> list[bytes]:
@@ -93,10 +97,10 @@ class PromptReader:
         session_headers: Sequence[str] = (),
         adapters: Callable[[str], str | None] = _no_adapter,
         whole_text: Callable[[], bool] = _always,
-        reads: Callable[[], Reads] = _all,
+        reads: Callable[[], Reads | None] = _all,
         text_memo_bytes: int = 64 * 2**20,
     ) -> None:
-        """`reads`: what the policy makes use of; asked at every request, may change.
+        """`reads`: what the policy makes use of; asked at every request, may change. None: all.
 
         `block_sizes`: wanted of token keys; read at every request, may change.
 
@@ -129,9 +133,11 @@ class PromptReader:
         """Never raises, whatever the body is. `salt`: what the replica gets to see."""
         api = USUAL_PATHS.get(path) or api_of_path(path)
         fields = members(body) if body else None
+        reads, session = self._reads(), None
+        if reads is None or reads is _SESSION:
+            session = session_of(headers, fields or {}, names=self._session_headers, tenant=tenant)
         if fields is None:
             unread = "the body is no JSON object" if api is not None else None
-            session = session_of(headers, {}, names=self._session_headers, tenant=tenant)
             return Prompt(
                 api=api,
                 model=None,
@@ -145,24 +151,32 @@ class PromptReader:
         model = decode_as(fields.get("model"), _STRING)
         if model is not None and len(model) > _LONGEST_MODEL:
             model = None
-        session = session_of(headers, fields, names=self._session_headers, tenant=tenant)
         stream = "stream" in fields and _says_true(fields["stream"])
         wants_usage = not stream or _wants_usage(api, fields)
         prompt = Prompt(api, model, stream, wants_usage, session, None, 0)
-        if api is not None:
-            self._read_prompt(prompt, api, fields, body, salt)
+        if api is None:
+            return prompt
+        if reads is _NOTHING or (reads is _SESSION and session is not None):
+            prompt.text_bytes = len(body)
+        else:
+            head_only = reads is _SESSION
+            self._read_prompt(prompt, api, fields, body, salt, head_only=head_only)
         return prompt
 
     def _read_prompt(
-        self, prompt: Prompt, api: Api, fields: Fields, body: bytes, salt: str | None
+        self,
+        prompt: Prompt,
+        api: Api,
+        fields: Fields,
+        body: bytes,
+        salt: str | None,
+        *,
+        head_only: bool,
     ) -> None:
-        """Fill in the keys, as far as the policy looks at them."""
-        model, reads = prompt.model, self._reads()
-        if reads is Reads.NOTHING or (reads is Reads.SESSION and prompt.session is not None):
-            prompt.text_bytes = len(body)
-            return
+        """Fill in the keys."""
+        model = prompt.model
         adapter = self._adapters(model) if model is not None else None
-        if reads is Reads.SESSION:
+        if head_only:
             prompt.text_bytes = len(body)
             root = self._root(model, adapter, salt)
             prompt.text, _ = self._text(api, fields, body, root, _HEAD_BYTES)
@@ -199,7 +213,9 @@ class PromptReader:
             return None, 0
         text_bytes = sum(map(len, parts))
         if min(text_bytes, most_bytes) <= _SHORT_BYTES:
-            text = b"".join([part[:most_bytes] for part in parts])[:most_bytes]
+            if text_bytes > most_bytes:
+                parts = [part[:most_bytes] for part in parts]
+            text = b"".join(parts)[:most_bytes]
             return Keys(self._beginnings.keys(root, text), TEXT_UNIT_BYTES, False), text_bytes
         walk = self.memo.walk(
             namespace=root,
