@@ -223,7 +223,7 @@ def test_a_reload_changes_what_it_can_and_says_what_it_cannot() -> None:
         changed = Configuration(
             settings=GatewaySettings(
                 replicas=(B,),
-                policy="least-load",
+                policy="session",
                 api_keys=(key,),
                 session_headers=("x-mine",),
                 mirror_bytes=2**21,
@@ -239,7 +239,7 @@ def test_a_reload_changes_what_it_can_and_says_what_it_cannot() -> None:
         bench.parts.apply(changed)
         assert bench.names == ["b"]
         settings = bench.parts.gateway.settings
-        assert (settings.policy, settings.gateways) == ("least-load", 3)
+        assert (settings.policy, settings.gateways) == ("session", 3)
         assert settings.api_keys == (key,)
         assert (settings.tokenizer, settings.agree) == (None, Agree.ALONE)
         assert bench.parts.gateway.reader.read(

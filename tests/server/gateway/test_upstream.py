@@ -29,6 +29,12 @@ class Wire:
     def get_write_buffer_size(self) -> int:
         return self.left_bytes
 
+    def get_extra_info(self, name: str) -> None:
+        del name
+
+    def set_write_buffer_limits(self, high: int) -> None:
+        self.limits = high
+
     def abort(self) -> None:
         self.acts.append("abort")
 

@@ -19,6 +19,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import cast
 
+from stemcache.server.gateway.at_once import write_at_once
 from stemcache.server.gateway.gateway import Gateway
 from stemcache.server.gateway.heads import page_bytes
 from stemcache.server.gateway.intake import Intake, Unread, take
@@ -90,6 +91,7 @@ class ClientConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the connection, or refuse it where there are too many."""
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by its type
+        write_at_once(self._transport)
         gateway = self._gateway
         gateway.open.add(self)
         gateway.counters.connections += 1

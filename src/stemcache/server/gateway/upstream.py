@@ -16,6 +16,8 @@ from typing import Protocol, cast
 
 import httptools
 
+from stemcache.server.gateway.at_once import write_at_once
+
 __all__ = ["Keeper", "Sink", "Upstream"]
 
 _HEAD_BYTES = 64 * 1024
@@ -160,6 +162,7 @@ class Upstream(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport."""
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by its type
+        write_at_once(self._transport)
         if self._unwanted:
             self._transport.abort()
 
