@@ -15,21 +15,19 @@ prompt that nobody holds goes where new tokens press least, so that all caches k
 a burst each request sees those before it in flight; where all is equal, chance decides.
 
 Several gateways that cannot tell each other what they sent (`by_hash`) take the part that nobody is
-known to hold down an order of seats that all of them compute alike. A place costs a third of a
-copy: only a long queue sends it to the second, as where gateways differ each keeps a copy of its
-own. Where the hash is uneven, some prompts have another home (`policy.route.homes`).
+known to hold down an order of seats that all of them compute alike. A place costs half a copy: only
+a long queue sends it to the second, as where they differ each keeps a copy of its own for good.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import repeat
 from math import inf
 from random import Random
 
 from stemcache.policy.route.contract import Ask, Choice, Cost, Rates, Reads, Reason, View
 from stemcache.policy.route.heat import Heat
-from stemcache.policy.route.homes import Homes
 from stemcache.policy.route.predict import answer, computed_tokens, tidy, ttft_s
+from stemcache.policy.route.rendezvous import Rendezvous
 
 __all__ = ["Auto"]
 
@@ -39,7 +37,7 @@ _PRESSURE = 5.0
 _FULL = 8.0
 """Pressure counts by this power of how full the cache is: while there is room nothing is lost."""
 _TURN = 0.02
-_PLACE = 5.0
+_PLACE = 8.0
 _MOST_PLACES = 2
 # Plain names: a member of an enumeration costs a call each time it is named, or hashed.
 _CACHED, _HASHED = Reason.CACHED, Reason.HASHED
@@ -57,22 +55,18 @@ class Auto:
     reads = Reads.PROMPT
 
     def __init__(self, *, by_hash: bool = False) -> None:
-        self._homes = Homes() if by_hash else None
+        self._rendezvous = Rendezvous() if by_hash else None
         self._heat = Heat()
 
     def fork(self) -> "Auto":
         """One that counts nothing."""
         fork = Auto()
-        fork._heat = self._heat.fork()
-        fork._homes = None if self._homes is None else self._homes.fork()
+        fork._rendezvous, fork._heat = self._rendezvous, self._heat.fork()
         return fork
 
     def choose(self, ask: Ask, views: Sequence[View], *, now_s: float, rng: Random) -> Choice:
         """The seat of least cost; the runner-up is the next."""
         ask, views = tidy(ask, views)
-        if self._homes is not None:
-            self._homes.asked(ask.anchor, views)
-            views = _at_home(self._homes, ask, views)
         prompt = float(ask.prompt_tokens)
         computed, held, holders, least = [], 0, 0, inf
         for view in views:
@@ -101,7 +95,7 @@ class Auto:
         # Who has no more than this to compute holds what many ask for of the prompt.
         cool = prompt - hot if hot else 0.0
         waits, costs = self._costs(views, computed, least, part, cool)
-        if self._homes is not None:
+        if self._rendezvous is not None:
             for seat, place_s in enumerate(self._places(ask, views, least)):
                 costs[seat] += place_s
         seat, other = _best_two(costs, rng)
@@ -113,8 +107,6 @@ class Auto:
     def weigh(self, ask: Ask, views: Sequence[View], *, now_s: float) -> list[Cost]:
         """The parts of what `choose` compares, as drawn above; their sum is what it compares."""
         ask, views = tidy(ask, views)
-        if self._homes is not None:
-            views = _at_home(self._homes, ask, views)
         computed = [computed_tokens(ask, view) for view in views]
         cached = [view.cached_tokens for view in views]
         part = self._heat.asked(
@@ -127,7 +119,7 @@ class Auto:
         )
         least, hot = min(computed), ask.anchor_tokens
         cool = ask.prompt_tokens - hot if hot else 0.0
-        presses = [0.0] * len(views) if self._homes is not None else _presses(views)
+        presses = [0.0] * len(views) if self._rendezvous is not None else _presses(views)
         places = self._places(ask, views, least)
         costs = []
         for view, tokens, press, place_s in zip(views, computed, presses, places, strict=True):
@@ -147,9 +139,9 @@ class Auto:
     def _places(self, ask: Ask, views: Sequence[View], least: float) -> list[float]:
         """What each seat costs for its place in the order by hash; nothing without one."""
         places = [0.0] * len(views)
-        if self._homes is not None:
+        if self._rendezvous is not None:
             prefill = sum(view.rates.prefill_s for view in views) / len(views)
-            for place, seat in enumerate(self._homes.order(ask.anchor, views)):
+            for place, seat in enumerate(self._rendezvous.order(ask.anchor, views)):
                 places[seat] = prefill * least * _PLACE * min(place, _MOST_PLACES)
         return places
 
@@ -162,7 +154,7 @@ class Auto:
         cool: float,
     ) -> tuple[list[float], list[float]]:
         """For each seat its time to first token, as `ttft_s`, and its cost but for places."""
-        presses = _presses(views) if self._homes is None else repeat(0.0)
+        presses = _presses(views) if self._rendezvous is None else repeat(0.0)
         waits, costs = [], []
         known: Rates | None = None
         base = per_token = busy = queue = 0.0
@@ -187,19 +179,8 @@ class Auto:
         prompt = ask.prompt_tokens or 1.0
         useful = max(1.0, _USEFUL * prompt)
         if prompt - least < useful:
-            return Reason.COLD if self._homes is None else _HASHED
+            return Reason.COLD if self._rendezvous is None else _HASHED
         return _CACHED if computed - least <= useful else Reason.REPLICATED
-
-
-def _at_home(homes: Homes, ask: Ask, views: Sequence[View]) -> Sequence[View]:
-    """The views; where the prompt has moved to another home, as if nobody else held it."""
-    home = homes.moved(ask.anchor, views)
-    if home is None:
-        return views
-    return [
-        view if seat == home else replace(view, cached_tokens=0, slow_tokens=0)
-        for seat, view in enumerate(views)
-    ]
 
 
 def _best_two(costs: Sequence[float], rng: Random) -> tuple[int, int]:
