@@ -52,6 +52,24 @@ def test_a_beginning_that_all_ask_for_is_copied_before_it_queues() -> None:
     assert policy.choose(ASK, views, now_s=3600.0, rng=rng).seat == 0
 
 
+def test_who_holds_a_hot_beginning_counts_whatever_else_another_holds() -> None:
+    """A third copy is worth less than a second, also where one conversation is longer at one."""
+    ask = Ask(2000, head=1, anchor=2, anchor_tokens=1400)
+    policy, rng = Auto(), Random(1)
+
+    def copy_s(*cached: int) -> float:
+        views = [seat(name, cached_tokens=held) for name, held in zip("abcd", cached, strict=True)]
+        return policy.fork().weigh(ask, views, now_s=0.0)[3].copy_s
+
+    for turn in range(300):  # it is a fifth of what is asked for
+        for each in (ask, *(Ask(2000, head=9, anchor=10 + 4 * turn + n) for n in range(4))):
+            policy.choose(each, [seat("a"), seat("b")], now_s=0.0, rng=rng)
+
+    assert copy_s(1500, 0, 0, 0) < copy_s(1500, 1500, 0, 0) < copy_s(1500, 1500, 1500, 0)
+    assert copy_s(1900, 1500, 1500, 0) > copy_s(1900, 0, 0, 0)
+    assert copy_s(1000, 1000, 1000, 0) == copy_s(1000, 0, 0, 0), "that is not all of it"
+
+
 def test_nobody_holds_it_so_the_least_pressed_cache_gets_it() -> None:
     """Where caches are full, new tokens push out what others would hit."""
     full = {"held_tokens": 10_000, "capacity_tokens": 10_000}
@@ -125,7 +143,7 @@ def test_by_hash_a_queue_of_a_few_prompts_sends_nobody_to_the_second() -> None:
     """Each gateway sees another part of it, and where they part, there are two copies for good."""
     views = [seat(name) for name in "abcd"]
     first = choose(views, by_hash=True)
-    for prompts, stays in ((4, True), (7, True), (9, False)):
+    for prompts, stays in ((2, True), (4, True), (6, False)):
         busy = list(views)
         busy[first.seat] = replace(views[first.seat], waiting_tokens=prompts * ASK.prompt_tokens)
         assert (choose(busy, by_hash=True).seat == first.seat) is stays

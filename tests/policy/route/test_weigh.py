@@ -74,7 +74,7 @@ def test_by_hash_places_cost_and_pressure_does_not() -> None:
     """Gateways see pressure differently, and must agree."""
     views = [seat(name, fresh_tokens=1000.0 * at, **FULL) for at, name in enumerate("abcde")]
     told = Auto(by_hash=True).weigh(ASK, views, now_s=0.0)
-    assert sorted(round(cost.place_s, 6) for cost in told) == [0.0, 1.6, 3.2, 3.2, 3.2]
+    assert sorted(round(cost.place_s, 6) for cost in told) == [0.0, 1.0, 2.0, 2.0, 2.0]
     assert {cost.pressure_s for cost in told} == {0.0}
 
 

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -53,6 +55,37 @@ def test_elsewhere_nothing_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(huge_pages, "whole_pieces", lambda _: pytest.fail("it was looked at"))
     assert use_huge_pages() == 0
+
+
+def test_where_it_is_forbidden_nothing_is_done(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The kernel would collapse what is advised to, whatever the setting says."""
+    allowed = tmp_path / "enabled"
+    allowed.write_text("always madvise [never]\n")
+    monkeypatch.setattr(huge_pages, "_ALLOWED", allowed)
+    monkeypatch.setattr(huge_pages, "whole_pieces", lambda _: pytest.fail("it was looked at"))
+    assert use_huge_pages() == 0
+
+
+def test_no_more_is_moved_than_a_bound(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Addresses that are not the process's are refused by the kernel, and nothing happens."""
+    allowed, maps = tmp_path / "enabled", tmp_path / "maps"
+    allowed.write_text("[always] madvise never\n")
+    maps.write_text(mapping(PIECE, 9_000 * PIECE))
+    asked: list[int] = []
+    pieces = huge_pages.whole_pieces
+
+    def counted(lines: Iterable[str]) -> Iterator[int]:
+        for start in pieces(lines):
+            asked.append(start)
+            yield (1 << 46) + start
+
+    monkeypatch.setattr(huge_pages, "_ALLOWED", allowed)
+    monkeypatch.setattr(huge_pages, "_MAPS", maps)
+    monkeypatch.setattr(huge_pages, "whole_pieces", counted)
+    assert use_huge_pages() == 0
+    assert len(asked) == 64
 
 
 def test_a_process_goes_on_as_it_was() -> None:

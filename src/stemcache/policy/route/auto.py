@@ -15,8 +15,9 @@ prompt that nobody holds goes where new tokens press least, so that all caches k
 a burst each request sees those before it in flight; where all is equal, chance decides.
 
 Several gateways that cannot tell each other what they sent (`by_hash`) take the part that nobody is
-known to hold down an order of seats that all of them compute alike. A place costs half a copy: only
-a long queue sends it to the second, as where they differ each keeps a copy of its own for good.
+known to hold down an order of seats that all of them compute alike. A place costs a third of a
+copy: only a long queue sends it to the second, as where they differ each keeps a copy of its own
+for good.
 """
 
 from collections.abc import Sequence
@@ -37,7 +38,7 @@ _PRESSURE = 5.0
 _FULL = 8.0
 """Pressure counts by this power of how full the cache is: while there is room nothing is lost."""
 _TURN = 0.02
-_PLACE = 8.0
+_PLACE = 5.0
 _MOST_PLACES = 2
 # Plain names: a member of an enumeration costs a call each time it is named, or hashed.
 _CACHED, _HASHED = Reason.CACHED, Reason.HASHED
@@ -68,6 +69,9 @@ class Auto:
         """The seat of least cost; the runner-up is the next."""
         ask, views = tidy(ask, views)
         prompt = float(ask.prompt_tokens)
+        hot = ask.anchor_tokens
+        # Who has no more than this to compute holds what many ask for of the prompt.
+        cool = prompt - hot if hot else 0.0
         computed, held, holders, least = [], 0, 0, inf
         for view in views:
             cached = view.cached_tokens
@@ -77,23 +81,20 @@ class Auto:
             computed.append(missing)
             if missing < least:  # noqa: PLR1730  in a hot loop
                 least = missing
-            if cached > held:
-                held, holders = cached, 1
-            elif cached == held:
+            if missing <= cool:
                 holders += 1
+            if cached > held:  # noqa: PLR1730  in a hot loop
+                held = cached
         part = self._heat.asked(
             ask.anchor,
             head=ask.head,
             held_tokens=held,
-            holders=holders,
+            holders=holders or 1,
             seats=len(views),
             now_s=now_s,
         )
         if len(views) == 1:
             return answer(ask, views, 0, Reason.ONLY, runner_up=None)
-        hot = ask.anchor_tokens
-        # Who has no more than this to compute holds what many ask for of the prompt.
-        cool = prompt - hot if hot else 0.0
         waits, costs = self._costs(views, computed, least, part, cool)
         if self._rendezvous is not None:
             for seat, place_s in enumerate(self._places(ask, views, least)):
@@ -108,17 +109,16 @@ class Auto:
         """The parts of what `choose` compares, as drawn above; their sum is what it compares."""
         ask, views = tidy(ask, views)
         computed = [computed_tokens(ask, view) for view in views]
-        cached = [view.cached_tokens for view in views]
+        least, hot = min(computed), ask.anchor_tokens
+        cool = ask.prompt_tokens - hot if hot else 0.0
         part = self._heat.asked(
             ask.anchor,
             head=ask.head,
-            held_tokens=max(cached),
-            holders=cached.count(max(cached)),
+            held_tokens=max([view.cached_tokens for view in views]),
+            holders=sum([tokens <= cool for tokens in computed]) or 1,
             seats=len(views),
             now_s=now_s,
         )
-        least, hot = min(computed), ask.anchor_tokens
-        cool = ask.prompt_tokens - hot if hot else 0.0
         presses = [0.0] * len(views) if self._rendezvous is not None else _presses(views)
         places = self._places(ask, views, least)
         costs = []

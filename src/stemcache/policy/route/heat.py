@@ -71,7 +71,7 @@ class Heat:
         """Count a request, and say what part of its cost another copy is worth bearing: 1 to 0.
 
         1: the copy is for this request alone. Towards 0: many will use it. `held_tokens`: of the
-        prompt, at the seat that holds most; `holders`: how many hold so much of it, one at least.
+        prompt, at the seat that holds most; `holders`: how many hold the beginning, one at least.
         """
         everything = self._all.at(now_s) + 1.0
         if self._counts_on:

@@ -6,7 +6,8 @@ at once  64 sockets readable ─► 64 x (read, handle, send)                   
 ```
 uvloop keeps what is written until all that was readable has been handled, but sends it at once
 where it would have to tell the writer to pause: with no room to keep anything, that is always. A
-write that the system does not take whole pauses the writer then, whatever its size.
+write that the system does not take whole pauses the writer then, whatever its size, until all of it
+is taken.
 """
 
 import asyncio
