@@ -24,7 +24,7 @@ from stemcache.gateway.prompt import Prompt
 from stemcache.gateway.usage import AnswerUsage
 from stemcache.policy.route.contract import View
 
-__all__ = ["DEFAULT_BLOCK", "NOTHING", "Belief", "Mirror"]
+__all__ = ["Belief", "Mirror"]
 
 DEFAULT_BLOCK = 16
 """Tokens a block, of a seat that has not said."""
