@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.route.measure import Load, Setup, figures
-from benchmarks.route.processes import Fleet
 from benchmarks.route.routers import Kind, Running
 
 __all__ = ["idle", "kill", "rolling"]
@@ -26,7 +25,7 @@ def kill(kind: Kind, seed: int, *, midstream: bool, log: Path | None = None) -> 
         tokens=100 if midstream else 1,
     )
     with ExitStack() as stack:
-        fleet = stack.enter_context(Fleet(setup.fleet(kind), apart=True))
+        fleet = setup.begin(stack, kind, apart=True)
         gateway = stack.enter_context(Running(kind, fleet, log))
         load = Load(setup.job(kind, [gateway.url]))
         deadline_s = time.monotonic() + 20
@@ -55,7 +54,7 @@ def rolling(kind: Kind, seed: int, *, stream: bool = False, log: Path | None = N
     samples: list[tuple[float, int, int]] = []
     over = threading.Event()
     with ExitStack() as stack:
-        fleet = stack.enter_context(Fleet(setup.fleet(kind), apart=True))
+        fleet = setup.begin(stack, kind, apart=True)
         gateway = stack.enter_context(Running(kind, fleet, log))
 
         def watch() -> None:
@@ -126,7 +125,7 @@ def idle(kind: Kind, streams: int = 8_000, log: Path | None = None) -> Any:
         tokens=2,
     )
     with ExitStack() as stack:
-        fleet = stack.enter_context(Fleet(setup.fleet(kind)))
+        fleet = setup.begin(stack, kind)
         gateway = stack.enter_context(Running(kind, fleet, log))
         time.sleep(1.0)
         before = gateway.rss_bytes()

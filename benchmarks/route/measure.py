@@ -46,6 +46,13 @@ class Setup:
             "events": kind.events,
         }
 
+    def begin(self, stack: ExitStack, kind: Kind, *, apart: bool = False) -> Fleet:
+        """Start the workers, and the Redis that its gateways need, until the stack ends."""
+        fleet = stack.enter_context(Fleet(self.fleet(kind), apart=apart))
+        if kind.redis:
+            fleet.redis = stack.enter_context(redis())
+        return fleet
+
     def job(self, kind: Kind, targets: Sequence[str], **more: Any) -> dict[str, Any]:
         """The load."""
         return {
@@ -88,9 +95,7 @@ class Load:
 def measure(setup: Setup, kind: Kind, log: Path | None = None) -> Figures:
     """Start everything, send the load, stop everything."""
     with ExitStack() as stack:
-        fleet = stack.enter_context(Fleet(setup.fleet(kind)))
-        if kind.redis:
-            fleet.redis = stack.enter_context(redis())
+        fleet = setup.begin(stack, kind)
         gateways = [
             stack.enter_context(Running(kind, fleet, log, gateways=setup.gateways))
             for _ in range(setup.gateways)
